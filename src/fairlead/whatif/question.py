@@ -15,7 +15,7 @@ from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import DAEMON_SET, NODE, POD
+from fairlead.apiserver.kind import DAEMON_SET, DEPLOYMENT, NODE, POD
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
@@ -59,7 +59,8 @@ from fairlead.whatif.run.pod_timing.runtime import (
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import name_of_node
-from fairlead.whatif.snapshot.samples import matching_pods
+from fairlead.whatif.snapshot.samples import matching_pods, samples
+from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 
@@ -122,6 +123,7 @@ def what_if(
     notes += _drift_note(after)
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
+    notes += _controller_notes(change, effect, snapshot)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before, pair.kept_nodes, effect.drain.nodes)
     notes += [*_lost_without_change(snapshot, before), *_displaced_without_change(before, after)]
@@ -164,6 +166,36 @@ def what_if(
     if not conditions.next_steps or is_bare:
         return answer
     return _with_next_steps(answer, pair, snapshot, conditions, before, progress)
+
+
+def _controller_notes(change: ClusterChange, effect: Effect, snapshot: Snapshot) -> Iterator[str]:
+    """Yield notes about controllers that are not simulated and that the change concerns.
+
+    Without a change, yield those about all such controllers of the dump.
+    """
+    if not any(map(_has_unusual_owner, samples(snapshot.manifests))):
+        return
+    # Imported only if it is needed.
+    from fairlead.whatif.snapshot.unsimulated_controller import (  # noqa: PLC0415
+        LostPods,
+        unsimulated_controllers,
+    )
+
+    workloads = (one.workload for one in effect.workloads)
+    lost = LostPods(
+        frozenset((one.object_kind, one.namespace, one.name) for one in workloads),
+        frozenset(one.pdb for one in effect.budgets),
+    )
+    yield from unsimulated_controllers(snapshot.manifests, lost if change.words else None)
+
+
+def _has_unusual_owner(manifest: Manifest) -> bool:
+    """Return whether a custom resource, a Pod or, for a pod, a Deployment owns the object."""
+    programs = (POD.kind, DEPLOYMENT.kind) if manifest.kind is POD else (POD.kind,)
+    return any(
+        is_custom(owner.api_version) or owner.kind in programs
+        for owner in manifest.metadata.owner_references
+    )
 
 
 def _with_next_steps(

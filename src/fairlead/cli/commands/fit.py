@@ -161,7 +161,14 @@ def fit(
         if file is not None and is_owner(file.written):
             refuse_options(file.written, autoscale=elastic != NO_AUTOSCALING, preempt=preempt)
         read = read_plan_input(
-            snapshot, connection, present, release, progress, elastic, pod_file=file
+            snapshot,
+            connection,
+            present,
+            release,
+            progress,
+            elastic,
+            pod_file=file,
+            removes_pods=preempt,
         )
         if file is not None:
             file.refuse_malformed(read.inventory)

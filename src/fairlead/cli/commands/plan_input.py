@@ -54,6 +54,7 @@ from fairlead.whatif.snapshot.manifest import Manifests, entries_of
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
+from fairlead.whatif.snapshot.unsimulated_controller import NO_LOST_PODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +209,16 @@ def read_plan_input(
     autoscale: AutoscaleOptions = NO_AUTOSCALING,
     *,
     places_gangs: bool = False,
+    removes_pods: bool = True,
     pod_file: PodFile | None = None,
     change: PlanChangeOptions = NO_PLAN_CHANGE,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
 
     `autoscale` selects the autoscaler that acts in the plan, if any. `places_gangs` is set if the
-    plan places the pods of the batch scheduler. The objects that the pods of `pod_file` need are
-    added to the snapshot. The plan begins after `change`.
+    plan places the pods of the batch scheduler. `removes_pods` is set if the plan may remove pods
+    from their nodes. The objects that the pods of `pod_file` need are added to the snapshot. The
+    plan begins after `change`.
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
@@ -264,6 +267,7 @@ def read_plan_input(
         seed=present.seed,
         autoscale=autoscale,
         places_gangs=places_gangs,
+        lost=None if removes_pods else NO_LOST_PODS,
     )
     if changed is not None:
         base = with_all_pods(base, changed, scheduler, present.seed)

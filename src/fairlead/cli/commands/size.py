@@ -131,7 +131,14 @@ def size(
     check_effort(effort)
     with ProgressBar() as progress:
         read = read_plan_input(
-            snapshot, connection, present, release, progress, places_gangs=True, change=change
+            snapshot,
+            connection,
+            present,
+            release,
+            progress,
+            places_gangs=True,
+            removes_pods=False,
+            change=change,
         )
         types, model = read.instance_types(instance_types), read.model
         virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]

@@ -85,6 +85,12 @@ from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest, manifests_to_apply
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.unsimulated_controller import (
+    NO_LOST_PODS,
+    LostPods,
+    budgets_of,
+    lost_with,
+)
 from fairlead.whatif.snapshot.validation.invalid_object import refuse_invalid_object
 from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
@@ -136,7 +142,10 @@ def explain_object(
     answer = _explain_with_budgets(found, model, snapshot)
     if found.kind not in _EXPLAINED or found.kind in WORKLOADS:
         answer = _with_groups(answer, pods, snapshot, scheduler, batch)
-    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+    is_budget = found.kind is POD_DISRUPTION_BUDGET
+    budgets = {found.ref.key} if is_budget else budgets_of(pods, snapshot.manifests)
+    notes = plan_notes(snapshot, model, release, lost=LostPods(budgets=frozenset(budgets)))
+    return replace(answer, notes=(*answer.notes, *notes))
 
 
 def _explain_queues(
@@ -171,7 +180,8 @@ def _explain_all(
         if kind is POD
         else explain_nodes(model, snapshot)
     )
-    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+    notes = plan_notes(snapshot, model, release, lost=NO_LOST_PODS)
+    return replace(answer, notes=(*answer.notes, *notes))
 
 
 def _explain_pods(
@@ -272,14 +282,16 @@ def _explain_node(
     answer is about `model` instead.
     """
     name = node.metadata.name
-    in_dump = frozenset(pod.key for pod in model.node(name).pods.values())
+    pods = model.node(name).pods.values()
+    in_dump = frozenset(pod.key for pod in pods)
+    lost = lost_with((one.pod for one in pods), snapshot.manifests)
     preempted = frozenset[str]()
     notes = activity_note(activity_of(model))
     if notes or node.metadata.deletion_timestamp:
         # In the baseline, the node may have other pods, or none.
-        notes = (*plan_notes(snapshot, model, release), *notes)
+        notes = (*plan_notes(snapshot, model, release, lost=lost), *notes)
     else:
-        base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model)
+        base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model, lost=lost)
         model, notes = base.model, base.notes
         preempted = frozenset(one.pod.key for one in base.preempted if one.node == name)
     before = frozenset(pod.key for pod in model.node(name).pods.values())
@@ -309,7 +321,8 @@ def _explain_priority(
         expected = (*_EXPLAINED, POD_GROUP)
         missing = snapshot.inventory().find(SOURCE, target, expected=expected)
         raise missing.refuse("cannot be explained")
-    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+    notes = plan_notes(snapshot, model, release, lost=NO_LOST_PODS)
+    return replace(answer, notes=(*answer.notes, *notes))
 
 
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:

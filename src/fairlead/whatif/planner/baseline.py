@@ -57,6 +57,7 @@ from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of
 from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
+from fairlead.whatif.snapshot.unsimulated_controller import LostPods
 
 
 class Baseline(Struct, frozen=True):
@@ -77,7 +78,7 @@ class Baseline(Struct, frozen=True):
 def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make it twice
     snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, progress: Progress, *,
     seed: int = 0, autoscale: AutoscaleOptions = NO_AUTOSCALING, model: ClusterModel | None = None,
-    places_gangs: bool = False,
+    places_gangs: bool = False, lost: LostPods | None = None,
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
@@ -87,12 +88,12 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     pods were starting, and if the simulation creates no missing pods, deletes no surplus pods and
     ends no rollout.
 
-    `autoscale` and `places_gangs` are used only for the notes (`plan_notes`). `model` is the model
-    of `snapshot` with `scheduler` and `seed`, if the caller has made it.
+    `autoscale`, `places_gangs` and `lost` are used only for the notes (`plan_notes`). `model` is
+    the model of `snapshot` with `scheduler` and `seed`, if the caller has made it.
     """
     if model is None:
         model = ClusterModel(snapshot, scheduler, seed=seed)
-    notes = plan_notes(snapshot, model, choice, autoscale, places_gangs=places_gangs)
+    notes = plan_notes(snapshot, model, choice, autoscale, places_gangs=places_gangs, lost=lost)
     before, activity = _pods_by_workload(model), activity_of(model)
     lacking, surplus = _lacking(model, before), _with_surplus(model, before)
     if not (lacking or surplus or activity):

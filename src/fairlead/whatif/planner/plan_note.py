@@ -25,6 +25,7 @@ from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (
     nodes_to_be_deleted,
 )
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.unsimulated_controller import LostPods, unsimulated_controllers
 
 _NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."
 _SIMULATED_EXTENDERS: Final = (
@@ -40,11 +41,13 @@ def plan_notes(
     autoscale: AutoscaleOptions = NO_AUTOSCALING,
     *,
     places_gangs: bool = False,
+    lost: LostPods | None = None,
 ) -> tuple[str, ...]:
     """Return the notes about a plan for `snapshot`, each a sentence.
 
     If `autoscale` selects an autoscaler, the plan is a simulation in which the autoscaler acts and
     extenders are called. `places_gangs` is set if the plan places the pods of the batch scheduler.
+    `lost` are the pods that the plan may remove from their nodes; None if it may remove any pod.
     """
     release = read_release(choice)
     words = Releases(release, release).with_gates(model.gates).words
@@ -65,6 +68,7 @@ def plan_notes(
         *([words] if words else []),
         *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),
         *unreadable_notes(snapshot.unreadable),
+        *unsimulated_controllers(snapshot.manifests, lost),
         *dump_notes(snapshot),
         *leaving_note(_leaving(snapshot, autoscale)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),

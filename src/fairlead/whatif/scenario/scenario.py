@@ -123,6 +123,7 @@ from fairlead.whatif.snapshot.snapshot import (
     start_of_time,
     with_starting_nodes_ready,
 )
+from fairlead.whatif.snapshot.unsimulated_controller import unsimulated_controllers
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes
@@ -370,6 +371,7 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
         notes=(
             *unreadable_notes(dump.unreadable),
             *start_notes,
+            *unsimulated_controllers(dump.manifests),
             *cluster_notes(dump),
             *audited.notes,
             *(() if simkube is None else simkube.notes),

@@ -17,23 +17,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.api.codec import DecodeError, View, decode_as
-from fairlead.api.json import Json, items, mapping, text
+from fairlead.api.json import Json, mapping
 from fairlead.api.nodes.kubelet_behaviour import SIMULATED_RUNTIME
 from fairlead.api.nodes.readiness import READY, TRUE
 from fairlead.api.objects import (
-    ApiObject,
-    Job,
-    LabelSelector,
     Node,
-    OwnerReference,
     Pod,
-    PodDisruptionBudget,
-    StatefulSet,
 )
 from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.api.pods.volumes import all_claims
-from fairlead.api.selector import selector_matches
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     DAEMON_SET,
@@ -58,15 +50,14 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     Kind,
 )
-from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
     ReplicaManifests,
     entries_of,
     unknown_annotations,
 )
-from fairlead.whatif.snapshot.samples import samples
-from fairlead.whatif.snapshot.served_kind import full_kind, is_custom, is_served
+from fairlead.whatif.snapshot.samples import samples, valid_view, valid_views
+from fairlead.whatif.snapshot.served_kind import is_custom, is_served
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes
 
@@ -120,11 +111,6 @@ _FILES_MAX: Final = 10
 _SYSTEM: Final = "kube-system"
 _API_SERVER: Final = "kube-apiserver-"
 _WORKLOAD_REF: Final = "workloadRef"
-_VOLCANO_JOB: Final = "Job.batch.volcano.sh"
-_EVICTED_EVENTS: Final = frozenset({"PodEvicted", "*"})
-_WIDE_ACTIONS: Final = frozenset(
-    {"RestartJob", "RestartTask", "AbortJob", "TerminateJob", "CompleteJob"}
-)
 _KUEUE: Final = "kueue.x-k8s.io"
 
 
@@ -163,7 +149,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the notes about what the dump lacks and what is not simulated.
+    """Yield the notes about what the dump lacks, and about its version.
 
     What-ifs and scenarios show these notes. If all objects are hand-written, only three kinds of
     notes are possible: about pods on missing nodes, nodes without resources, and objects that Kueue
@@ -180,12 +166,6 @@ def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     if has_uids:
         yield from _missing(objects, snapshot.unreadable)
         yield from _absent_controllers(objects, snapshot.unreadable)
-        yield from _custom_owners(objects)
-        yield from _owners_without_control(objects)
-        yield from _programs(objects)
-        yield from _custom_owners_of_budgets(objects)
-        yield from _custom_owners_of_jobs(objects)
-        yield from _owned_by_pods(objects)
         yield from _former_gangs(objects)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(objects)
@@ -298,7 +278,7 @@ def _absent_controllers(manifests: Sequence[Manifest], unreadable: Iterable[str]
     known = {one.kind.resource for one in manifests}.difference(unreadable)
     names = {(one.kind, one.ref.namespace, one.ref.name) for one in manifests}
     absent = set()
-    for pod in _views(Pod, POD, manifests):
+    for pod in valid_views(Pod, POD, manifests):
         owner = controller_of(pod.metadata)
         if owner is None or is_custom(owner.api_version) or is_terminal(pod):
             continue
@@ -324,7 +304,7 @@ def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
     namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
     if not namespaces or any(one.ref.namespace == _SYSTEM for one in manifests):
         return
-    nodes = _views(Node, NODE, manifests)
+    nodes = valid_views(Node, NODE, manifests)
     runtimes = {one.status.node_info.container_runtime_version for one in nodes}
     if runtimes == {SIMULATED_RUNTIME}:
         return
@@ -386,218 +366,6 @@ def _has_real_nodes(manifests: Iterable[Manifest]) -> bool:
     return any(one != SIMULATED_RUNTIME for one in runtimes)
 
 
-def _custom_owners(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Yield notes if custom resources control unfinished pods.
-
-    upstream: argo-workflows workflow/controller/operator.go: podReconciliation ("pod deleted")
-    """
-    pods = [one for one in _views(Pod, POD, manifests) if not is_terminal(one)]
-    kinds = _custom_controllers(pods)
-    if kinds:
-        yield (
-            f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}). An "
-            "equal pod replaces each of their deleted pods, unless its owner or its namespace is "
-            "deleted."
-        )
-    yield from _eviction_policies(pods, manifests)
-    owners = (controller_of(one.metadata) for one in pods)
-    if any(one is not None and _is_argo_workflow(one) for one in owners):
-        yield (
-            "Argo Workflows replaces a deleted pod only if its step has a retryStrategy. A step "
-            "without one fails, although this answer replaces its pod."
-        )
-
-
-def _eviction_policies(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if a policy of a Volcano Job with `pods` affects more than the evicted pod.
-
-    upstream: volcano: pkg/controllers/job/job_controller_handler.go: deletePod,
-    job_controller_util.go: applyPolicies
-    """
-    owners = (
-        (one.metadata.namespace, owner.name)
-        for one in pods
-        if one.spec.node_name
-        and (owner := controller_of(one.metadata)) is not None
-        and full_kind(owner.kind, owner.api_version) == _VOLCANO_JOB
-    )
-    with_pods = set(owners)
-    if not with_pods:
-        return
-    found = {
-        one.title: action
-        for one in manifests
-        if one.full_kind == _VOLCANO_JOB and (one.ref.namespace, one.ref.name) in with_pods
-        for action in [_eviction_action(one)]
-        if action
-    }
-    if found:
-        jobs = sorted(found)
-        yield (
-            f"If a pod of {listed(jobs, _NAMED_MAX)} is evicted or deleted, Volcano also restarts "
-            f"or ends other pods of the Job (policy {found[jobs[0]]} for PodEvicted). This answer "
-            "replaces only the pod itself."
-        )
-
-
-def _eviction_action(job: Manifest) -> str:
-    """Return what the Volcano Job `job` does if a pod is evicted; "" if it affects no other pod."""
-    spec = mapping(job.value, "spec")
-    for part in (spec, *items(spec, "tasks")):
-        for policy in items(part, "policies"):
-            events = {text(policy, "event"), *map(str, items(policy, "events"))}
-            action = text(policy, "action")
-            if not events.isdisjoint(_EVICTED_EVENTS) and action in _WIDE_ACTIONS:
-                return action
-    return ""
-
-
-def _is_argo_workflow(owner: OwnerReference) -> bool:
-    return owner.kind == "Workflow" and owner.api_version.startswith("argoproj.io/")
-
-
-def _owners_without_control(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if custom resources own unfinished pods that have no controller.
-
-    upstream: sigs.k8s.io/controller-runtime pkg/controller/controllerutil/controllerutil.go:
-    SetOwnerReference, which some operators call instead of SetControllerReference
-    """
-    pods = (one for one in _views(Pod, POD, manifests) if not is_terminal(one))
-    kinds = {
-        full_kind(owner.kind, owner.api_version)
-        for meta in (one.metadata for one in pods)
-        if meta.owner_references and controller_of(meta) is None
-        for owner in meta.owner_references
-        if is_custom(owner.api_version)
-    }
-    if kinds:
-        yield (
-            f"Custom resources own pods without being their controllers ({listed(sorted(kinds))}): "
-            "nothing replaces these pods in this answer, but their operators may create them again."
-        )
-
-
-def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if a Pod or Deployment directly controls unfinished pods.
-
-    For example, the driver pod of a Spark application controls the executor pods.
-    """
-    owners = (
-        (one.metadata.namespace, controller_of(one.metadata))
-        for one in _views(Pod, POD, manifests)
-        if not is_terminal(one)
-    )
-    found = {
-        f"{owner.kind} {namespace}/{owner.name}"
-        for namespace, owner in owners
-        if owner is not None
-        and owner.kind in (POD.kind, DEPLOYMENT.kind)
-        and not is_custom(owner.api_version)
-    }
-    if found:
-        yield (
-            "Programs that create pods, such as Spark and Flink, are not simulated "
-            f"({listed(sorted(found), _NAMED_MAX)}). An equal pod replaces each of their deleted "
-            "pods, as long as the program itself can run again."
-        )
-
-
-def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about custom resources with budgets that allow no eviction now.
-
-    The custom resources own the budgets, or control the pods that the budgets cover.
-
-    upstream: cloudnative-pg internal/controller/replicas.go: reconcileTargetPrimaryFromPods,
-    kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go: Admit,
-    longhorn-manager controller/instance_manager_controller.go: syncInstanceManagerPDB
-    """
-    strict = [
-        one
-        for one in _views(PodDisruptionBudget, POD_DISRUPTION_BUDGET, manifests)
-        if not one.status.disruptions_allowed
-    ]
-    owners = (owner for one in strict for owner in one.metadata.owner_references)
-    kinds = {owner.kind for owner in owners if is_custom(owner.api_version)}
-    reaction = (
-        "Their controllers are not simulated. On the cluster, they may act on a cordon or a "
-        "refused eviction, so that a drain completes (as in CloudNativePG, KubeVirt and Longhorn)."
-    )
-    whats = (
-        ("own budgets that allow no eviction now", kinds),
-        (
-            "control pods whose budget allows no eviction now",
-            _controllers_of_covered_pods(strict, manifests) - kinds,
-        ),
-    )
-    for what, found in whats:
-        if found:
-            yield f"Custom resources {what} ({listed(sorted(found))}). {reaction}"
-
-
-def _controllers_of_covered_pods(
-    budgets: Iterable[PodDisruptionBudget], manifests: Iterable[Manifest]
-) -> set[str]:
-    """Return the kinds of the custom resources that control pods of `budgets`."""
-    selectors: dict[str, list[LabelSelector | None]] = {}
-    for budget in budgets:
-        selectors.setdefault(budget.metadata.namespace, []).append(budget.spec.selector)
-    kinds = set()
-    for pod in _views(Pod, POD, manifests) if selectors else ():
-        owner, meta = controller_of(pod.metadata), pod.metadata
-        if owner is None or not is_custom(owner.api_version) or is_terminal(pod):
-            continue
-        if any(selector_matches(one, meta.labels) for one in selectors.get(meta.namespace, ())):
-            kinds.add(owner.kind)
-    return kinds
-
-
-def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if custom resources, such as JobSets, control unfinished Jobs.
-
-    upstream: sigs.k8s.io/jobset pkg/controllers/failure_policy.go: executeFailurePolicy
-    """
-    jobs = (one for one in _views(Job, JOB, manifests) if not is_finished(one))
-    kinds = _custom_controllers(jobs)
-    if kinds:
-        yield (
-            f"Controllers of custom resources that control Jobs are not simulated "
-            f"({listed(sorted(kinds))}). On the cluster, they may create a Job again that fails in "
-            "this answer, with all its pods."
-        )
-
-
-def _custom_controllers(objects: Iterable[ApiObject]) -> set[str]:
-    """Return the kinds of the custom resources that control one of `objects`."""
-    owners = (controller_of(one.metadata) for one in objects)
-    return {
-        full_kind(one.kind, one.api_version)
-        for one in owners
-        if one is not None and is_custom(one.api_version)
-    }
-
-
-def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if pods own StatefulSets, as the leaders of a LeaderWorkerSet do.
-
-    upstream: sigs.k8s.io/lws pkg/controllers/pod_controller.go: Reconcile
-    """
-    controllers = (
-        (one, controller_of(view.metadata))
-        for one in manifests
-        if (view := _view(StatefulSet, STATEFUL_SET, one)) is not None
-    )
-    owned = [
-        one.title for one, owner in controllers if owner is not None and owner.kind == POD.kind
-    ]
-    if owned:
-        more = f" and {len(owned) - 1:,} more" if len(owned) > 1 else ""
-        verb = "are deleted with the pods that own them" if more else "is deleted with its pod"
-        yield (
-            f"{min(owned)}{more} {verb}. The controller that would create the StatefulSet again "
-            "for the new pod, such as that of LeaderWorkerSets, is not simulated."
-        )
-
-
 def _former_gangs(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if pods or pod templates have workloadRef, the gang field of Kubernetes 1.35.
 
@@ -633,7 +401,7 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
     """Yield the kinds to which pods refer, with repetitions."""
     has_claims = False
     for manifest in manifests:
-        pod = _view(Pod, POD, manifest)
+        pod = valid_view(Pod, POD, manifest)
         if pod is None:
             continue
         owner = controller_of(pod.metadata)
@@ -674,33 +442,12 @@ def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
             yield wanted
 
 
-def _views(view: type[View], kind: Kind, manifests: Iterable[Manifest]) -> Iterator[View]:
-    """Yield a view of the type `view` for each valid object of `kind` in `manifests`."""
-    return filter(None, (_view(view, kind, one) for one in manifests))
-
-
-def _view(view: type[View], kind: Kind, manifest: Manifest) -> View | None:
-    """Return the view of an object of `kind`; None for other kinds and invalid objects.
-
-    Invalid objects are reported when they are loaded.
-    """
-    if manifest.kind is not kind:
-        return None
-    known = manifest.view
-    if isinstance(known, view):
-        return known
-    try:
-        return decode_as(view, manifest.value)
-    except DecodeError:
-        return None
-
-
 def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if the cluster in `manifests` runs any version other than NEWEST.
 
     `some` is the result of `samples(manifests)`. It contains all nodes.
     """
-    texts = {one.status.node_info.kubelet_version for one in _views(Node, NODE, some)}
+    texts = {one.status.node_info.kubelet_version for one in valid_views(Node, NODE, some)}
     kubelets = {version for text in texts if (version := _version(text))}
     server = max(_control_plane(manifests), default=max(kubelets, default=NEWEST))
     others = sorted(kubelets - {server})

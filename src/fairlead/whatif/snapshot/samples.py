@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.objects import Pod
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import POD, Kind
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
     Manifests,
@@ -41,3 +42,24 @@ def matching_pods(
         sample = entry.sample if isinstance(entry, ReplicaManifests) else entry
         if sample.kind is POD and matches(sample.pod):
             yield from entry if isinstance(entry, ReplicaManifests) else (entry,)
+
+
+def valid_views(view: type[View], kind: Kind, manifests: Iterable[Manifest]) -> Iterator[View]:
+    """Yield a view of the type `view` for each valid object of `kind` in `manifests`."""
+    return filter(None, (valid_view(view, kind, one) for one in manifests))
+
+
+def valid_view(view: type[View], kind: Kind, manifest: Manifest) -> View | None:
+    """Return the view of an object of `kind`; None for other kinds and invalid objects.
+
+    Invalid objects are reported when they are loaded.
+    """
+    if manifest.kind is not kind:
+        return None
+    known = manifest.view
+    if isinstance(known, view):
+        return known
+    try:
+        return decode_as(view, manifest.value)
+    except DecodeError:
+        return None
