@@ -109,6 +109,7 @@ _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _NAMED_MAX: Final = 3
 _FILES_MAX: Final = 10
 _SYSTEM: Final = "kube-system"
+_OPENSHIFT: Final = "openshift-"
 _API_SERVER: Final = "kube-apiserver-"
 _WORKLOAD_REF: Final = "workloadRef"
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -298,11 +299,14 @@ def _absent_controllers(manifests: Sequence[Manifest], unreadable: Iterable[str]
 def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note if kubectl was probably called without -A, so that the dump lacks pods.
 
-    This is assumed of a dump with pods, but without objects of the namespace kube-system. A cluster
-    of simulated nodes has no pods in this namespace, so it gets no note.
+    This is assumed of a dump with pods, but without objects of the namespace kube-system. Two kinds
+    of clusters have no pods in this namespace, so they get no note: clusters of simulated nodes,
+    and OpenShift. The system pods of OpenShift are in namespaces such as openshift-dns.
     """
     namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
     if not namespaces or any(one.ref.namespace == _SYSTEM for one in manifests):
+        return
+    if len(namespaces) > 1 and any(one.startswith(_OPENSHIFT) for one in namespaces):
         return
     nodes = valid_views(Node, NODE, manifests)
     runtimes = {one.status.node_info.container_runtime_version for one in nodes}

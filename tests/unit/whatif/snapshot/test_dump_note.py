@@ -67,6 +67,8 @@ def test_a_complete_dump_of_1_36_has_no_note(notes):
         (["shop", "web"], "The dump has no pods of the namespace kube-system, so nodes may have"),
         (["shop", "kube-system"], None),
         (["kube-system"], None),
+        (["openshift-dns", "shop"], None),
+        (["openshift-dns"], "All pods of the dump are in the namespace openshift-dns, so nodes"),
         (
             [],
             "The dump has no pods, so this answer leaves out the pods of the cluster. kubectl get",
