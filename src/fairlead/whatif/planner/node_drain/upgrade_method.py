@@ -2,8 +2,9 @@
 
     nodes of Karpenter                  Karpenter replaces them when they have drifted
     node groups of EKS, GKE and AKS     the provider adds surge nodes, as its settings say
+    nodes of OpenShift                  its machine config operator adds no surge nodes
 
-The labels of a node show to which row it belongs.
+The labels and annotations of a node show to which row it belongs.
 """
 
 from __future__ import annotations
@@ -43,11 +44,20 @@ _MANAGED: Final[Mapping[str, tuple[str, str, str]]] = {
     AKS_AGENT_POOL: ("AKS", "the setting max surge", "--surge states it"),
 }
 
+# upstream: openshift/machine-config-operator pkg/daemon/constants/constants.go
+_MACHINE_CONFIG: Final = "machineconfiguration.openshift.io/currentConfig"
+# upstream: openshift/api machineconfiguration/v1/types.go: MachineConfigPoolSpec
+_IN_PLACE: Final = (
+    "OpenShift upgrades its nodes in place, without surge nodes. Each MachineConfigPool drains as "
+    "many nodes at a time as its maxUnavailable allows (default: 1). --surge 0 adds no surge "
+    "nodes, and --max-unavailable states how many nodes are drained at a time."
+)
+
 
 def upgrade_method_notes(
     manifests: Iterable[Manifest], names: Iterable[str], now: Instant
 ) -> tuple[str, ...]:
-    """Return notes about how Karpenter and cloud providers upgrade the nodes `names`.
+    """Return notes about how Karpenter, cloud providers and OpenShift upgrade the nodes `names`.
 
     `manifests` are the objects of the dump, which was taken at `now`.
     """
@@ -57,7 +67,8 @@ def upgrade_method_notes(
     own = [one for one in nodes if NODE_POOL in one.metadata.labels]
     others = [one.metadata.labels for one in nodes if NODE_POOL not in one.metadata.labels]
     notes = [_karpenter_note(own, len(others), manifests, now)] if own else []
-    return (*notes, *_provider_notes(others))
+    in_place = any(_MACHINE_CONFIG in one.metadata.annotations for one in nodes)
+    return (*notes, *_provider_notes(others), *([_IN_PLACE] if in_place else []))
 
 
 def _karpenter_note(

@@ -126,6 +126,17 @@ def test_notes_say_how_karpenter_and_providers_upgrade_nodes(snapshot, make):
     assert "other node" not in only
 
 
+def test_a_note_says_that_openshift_adds_no_surge_nodes(snapshot, make):
+    nodes = [make.node("a"), make.node("b")]
+    nodes[0]["metadata"]["annotations"] = {
+        "machineconfiguration.openshift.io/currentConfig": "rendered-worker-1"
+    }
+    objects = snapshot(*nodes).manifests
+    [note] = upgrade_method_notes(objects, ["a", "b"], 0)
+    assert note.startswith("OpenShift upgrades its nodes in place, without surge nodes.")
+    assert upgrade_method_notes(objects, ["b"], 0) == ()
+
+
 def test_the_note_about_karpenter_reads_do_not_disrupt_as_karpenter(snapshot, make):
     """A duration ends at a time; a pod that has ended protects nothing; nodes can be annotated."""
     key = "karpenter.sh/do-not-disrupt"
