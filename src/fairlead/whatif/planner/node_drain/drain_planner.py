@@ -72,6 +72,25 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
 # Labels that controllers add to the labels of a pod template.
 _ADDED_LABELS: Final = frozenset({"pod-template-hash", "controller-revision-hash"})
+# How operators act on a cordon or a refused eviction, by the API group of the pod's controller.
+# upstream: longhorn-manager controller/instance_manager_controller.go: syncInstanceManagerPDB,
+# canDeleteInstanceManagerPDB; cloudnative-pg internal/controller/replicas.go:
+# reconcileTargetPrimaryFromPods; kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/
+# pod-eviction-admitter.go: Admit
+_REACTIONS: Final = {
+    "longhorn.io": (
+        "cordon {node}: Longhorn then deletes the budget when the volumes are detached from the "
+        "node and the setting node-drain-policy allows it"
+    ),
+    "postgresql.cnpg.io": (
+        "cordon {node}: CloudNativePG then makes an instance on another node the primary, if there "
+        "is one"
+    ),
+    "kubevirt.io": (
+        "drain {node}: KubeVirt then moves the virtual machine, if its evictionStrategy allows it "
+        "and it can be migrated live"
+    ),
+}
 RELAXED_RULE: Final = "maxUnavailable 1"  # the rule that the command of `relaxed` sets
 
 
@@ -856,12 +875,8 @@ def _exhausted(
         if limit.lacks_scale:
             why = f"{rule} counts the replicas of controllers, and its pods have no controller"
         if operator := limit.owner or _custom_controller(pod.pod):
-            # upstream: cloudnative-pg internal/controller/replicas.go:
-            # reconcileTargetPrimaryFromPods, kubevirt pkg/virt-api/webhooks/validating-webhook/
-            # admitters/pod-eviction-admitter.go: Admit, longhorn-manager
-            # controller/instance_manager_controller.go: syncInstanceManagerPDB
             why += f", unless {operator} reacts to the drain"
-        edit = scaled_up or relaxed(limit, spare)
+        edit = scaled_up or _reaction(node, pod.pod) or relaxed(limit, spare)
         yield _of_budget(node, pod, BlockCause.BUDGET_NEVER, limit, why, edit)
         if scaled_up:
             healthy += 1  # the new replica is ready, too
@@ -885,6 +900,17 @@ def _exhausted(
         patch = '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'
         edit = _patched(limit, patch, "unhealthyPodEvictionPolicy AlwaysAllow")
     yield _of_budget(node, pod, BlockCause.BUDGET_NOW, limit, why, edit)
+
+
+def _reaction(node: str, pod: Pod) -> str:
+    """Return what makes the operator that controls `pod` move it away from `node`; "" if unknown.
+
+    A changed budget would be no help: the operator would revert the change, or the eviction could
+    lose data.
+    """
+    owner = controller_of(pod.metadata)
+    group = "" if owner is None else owner.api_version.rpartition("/")[0]
+    return _REACTIONS[group].format(node=node) if group in _REACTIONS else ""
 
 
 def _custom_controller(pod: Pod) -> str:

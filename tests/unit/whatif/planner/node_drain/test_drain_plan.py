@@ -1539,6 +1539,31 @@ def test_the_controller_of_a_pod_may_react_to_a_drain(planner, make, api):
     assert reacts is (api != "apps/v1")
 
 
+@pytest.mark.parametrize(
+    ("api", "edit"),
+    [
+        ("longhorn.io/v1beta2", "cordon a: Longhorn then deletes the budget when the volumes"),
+        ("postgresql.cnpg.io/v1", "cordon a: CloudNativePG then makes an instance on another"),
+        ("kubevirt.io/v1", "drain a: KubeVirt then moves the virtual machine, if"),
+        ("example.com/v1", "kubectl -n default patch pdb im --type merge -p "),
+    ],
+)
+@pytest.mark.parametrize("is_owned", [True, False])
+def test_known_operators_act_themselves(planner, make, api, edit, is_owned):
+    """A patch of Longhorn's budget would let a drain remove the last replica of a volume."""
+    pod = make.pod("im", node_name="a", owner="im")
+    pod["metadata"]["labels"] = {"app": "im"}
+    reference = {"apiVersion": api, "kind": "InstanceManager", "name": "im", "uid": "im"}
+    pod["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    own = budget("im", minAvailable=1)
+    if is_owned:
+        own["metadata"]["ownerReferences"] = [reference]
+    blocker = plan_of(planner(*map(make.node, NODES), pod, own), ["a"]).blockers[0]
+    if is_owned and api == "example.com/v1":
+        edit = "set minAvailable 0 for pdb/default/im in InstanceManager default/im"
+    assert blocker.edit.startswith(edit)
+
+
 @pytest.mark.parametrize("controls", [True, False])
 def test_the_budget_of_an_operator_is_changed_in_its_owner(planner, make, controls):
     """The operator would revert a patch of the budget, and create a deleted budget again."""
