@@ -113,13 +113,17 @@ class PoolNames(Struct, frozen=True):
         """Return the name of the pool of a node with `labels`; "" if the node has no pool.
 
         The name is the value of the label that states the pool. If this value is in `shared`, the
-        name is `key=value`, in which `key` is the last part of the label's key.
+        name is `key=value`, in which `key` is the last part of the label's key. A label without a
+        value, such as `node-role.kubernetes.io/worker`, states the pool `key`.
         """
         pool = _first_of(self.keys, labels)
         if pool is None:
             return ""
         key, value = pool
-        return f"{key.rpartition('/')[2]}={value}" if value in self.shared else value
+        last = key.rpartition("/")[2]
+        if not value:
+            return last
+        return f"{last}={value}" if value in self.shared else value
 
 
 def _first_of(keys: Iterable[str], labels: Mapping[str, str]) -> tuple[str, str] | None:

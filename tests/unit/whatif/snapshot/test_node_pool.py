@@ -8,6 +8,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node
 from fairlead.whatif.configuration.autoscaling.group_limit import GROUP_LABELS
 from fairlead.whatif.snapshot.node_pool import (
+    PoolNames,
     is_lasting_taint,
     managed_pool,
     node_traits,
@@ -90,3 +91,10 @@ def test_the_deprecated_zone_label_takes_precedence():
     zones = ({current: "a", deprecated: zone} for zone in "xy")
     [other] = other_zones([{"metadata": {"name": "n", "labels": labels}} for labels in zones])
     assert other["metadata"]["labels"] == {current: "a", deprecated: "y"}
+
+
+def test_a_label_without_a_value_is_the_name_of_a_pool():
+    """kubeadm, OpenShift and Rancher label nodes with roles, such as node-role.../worker."""
+    worker, other = {"node-role.kubernetes.io/worker": ""}, {"kubernetes.io/hostname": "a"}
+    names = PoolNames.of(("node-role.kubernetes.io/worker",), [worker, other])
+    assert (names.name(worker), names.name(other)) == ("worker", "")
