@@ -492,7 +492,7 @@ def test_untouched_pods_without_a_controller_are_counted_apart(snapshot, make, a
     assert words in " ".join(text_of(what_if(read, ClusterChange(cordon=("b",)))).split())
 
 
-def test_each_untouched_static_pod_is_counted(snapshot, make):
+def test_each_untouched_static_pod_is_counted_apart(snapshot, make):
     """A Node owns its static pods, but they are no replicas of each other."""
     node = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "a", "controller": True}
     pods = [make.pod(name, "kube-system", node_name="a") for name in ("etcd-a", "scheduler-a")]
@@ -502,7 +502,7 @@ def test_each_untouched_static_pod_is_counted(snapshot, make):
             "ownerReferences": [node],
         }
     read = snapshot(make.node("a"), make.node("b"), make.pod(node_name="a", owner="web"), *pods)
-    words = "3 workloads are untouched (2 of them pods without a controller)."
+    words = "3 workloads are untouched (2 of them static pods)."
     assert words in " ".join(text_of(what_if(read, ClusterChange(cordon=("b",)))).split())
 
 

@@ -7,7 +7,7 @@ the sections that are left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -118,7 +118,10 @@ def _sections(
     yield _workloads(
         effect.workloads,
         effect.untouched_workloads,
-        effect.untouched_bare_pods,
+        {
+            "static pods": effect.untouched_static_pods,
+            "pods without a controller": effect.untouched_bare_pods,
+        },
         has_seeds=bool(answer.certainty),
     )
     yield _pools(answer, group_by)
@@ -272,14 +275,19 @@ def _amount(what: str, amount: float | None) -> str:
 
 
 def _workloads(
-    rows: Sequence[WorkloadEffect], untouched: int, bare: int, *, has_seeds: bool
+    rows: Sequence[WorkloadEffect],
+    untouched: int,
+    single: Mapping[str, int],
+    *,
+    has_seeds: bool,
 ) -> Section:
     """Return the section of workloads.
 
     The rows of harmed workloads come first, and get lines before most other sections. Harmed
     workloads whose rows do not fit are named below the table. `untouched` is the number of
-    workloads that the change does not affect, of which `bare` are pods without a controller.
-    `has_seeds` is set if the answer also has rows about seeds, which then get lines first.
+    workloads that the change does not affect. `single` says how many of them are single pods of
+    each sort. `has_seeds` is set if the answer also has rows about seeds, which then get lines
+    first.
     """
     columns = (
         TableColumn("WORKLOAD", is_name=True),
@@ -305,8 +313,12 @@ def _workloads(
             print_line(console, f"... and {rest:,} more, {what}", "dim")
         if untouched:
             verb = "workload is" if untouched == 1 else "workloads are"
-            some = "all" if bare == untouched else f"{bare:,}"
-            pods = f" ({some} of them pods without a controller)" if bare > 1 else ""
+            sorts = [
+                f"{'all' if count == untouched else f'{count:,}'} of them {sort}"
+                for sort, count in single.items()
+                if count > 1
+            ]
+            pods = f" ({', '.join(sorts)})" if sorts else ""
             other = "other " if rows else ""
             print_line(console, f"{untouched:,} {other}{verb} untouched{pods}.", "dim")
 

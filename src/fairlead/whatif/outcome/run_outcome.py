@@ -678,6 +678,12 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         """The workloads of all `pods`."""
         return frozenset(pod.owner or pod.workload for pod in self.pods.values())
 
+    @cached_property
+    def static_pods(self) -> frozenset[WorkloadRef]:
+        """The static pods among `workloads_of_pods`."""
+        refs = (pod.owner or pod.workload for pod in self.pods.values() if pod.belongs_to_node)
+        return frozenset(ref for ref in refs if ref.kind == POD)
+
     @property
     def placed(self) -> list[PodEnd]:
         """The pods that run on a node or start there, sorted by key (`is_placed`)."""

@@ -147,9 +147,17 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def untouched_bare_pods(self) -> int:
-        """How many of the `untouched_workloads` are pods without a controller."""
+        """How many of the `untouched_workloads` are pods without a controller.
+
+        Static pods are left out.
+        """
         alone = {ref for ref in self.changed.workloads_of_pods if ref.kind == POD}
-        return min(len(alone - self._affected), self.untouched_workloads)
+        return min(len(alone - self.changed.static_pods - self._affected), self.untouched_workloads)
+
+    @property
+    def untouched_static_pods(self) -> int:
+        """How many of the `untouched_workloads` are static pods."""
+        return min(len(self.changed.static_pods - self._affected), self.untouched_workloads)
 
     @property
     def _affected(self) -> set[WorkloadRef]:
