@@ -821,8 +821,20 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     objects = [make.node("a"), {**kind, "metadata": meta}]
     notes = ask([*objects, owned], scale=("rs/web=2",)).changed.notes
     assert notes[0].startswith("Rollout default/web owns ReplicaSet default/web and may set its")
+    answer = ask([*objects, owned], scale=("rollout/web=2",))
+    assert answer.changed.notes[0] == (
+        "Rollout default/web is scaled through its ReplicaSet default/web, because its controller "
+        "is not simulated."
+    )
+    assert [str(one.workload) for one in answer.effect.workloads] == ["rs/default/web"]
+    assert not any("owns ReplicaSet" in note for note in answer.changed.notes)
+    hpa["spec"]["scaleTargetRef"] = {**kind, "name": "web"}
+    notes = ask([*objects, owned, hpa], scale=("rollout/web=2",)).changed.notes
+    assert notes[1].startswith("HorizontalPodAutoscaler default/web scales Rollout default/web")
+    older = make.workload("ReplicaSet", "old")
+    older["metadata"]["ownerReferences"] = owned["metadata"]["ownerReferences"]
     with pytest.raises(InputError, match="cannot be scaled; name its ReplicaSet default/web"):
-        ask([*objects, owned], scale=("rollout/web=2",))
+        ask([*objects, owned, older], scale=("rollout/web=2",))
     pod = make.pod(node_name="a", owner="web")
     pod["metadata"]["ownerReferences"][0] |= kind
     with pytest.raises(InputError, match="; fairlead fit --like rollout/web counts how many more"):

@@ -975,6 +975,7 @@ def _scale(collected: _Steps) -> None:
         metric_scalers_note,
         other_scaler,
         parse_scale,
+        scalable_part,
     )
     from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415 - rarely needed
         held_in_order,
@@ -991,18 +992,25 @@ def _scale(collected: _Steps) -> None:
         if target in scaled:
             raise InputError("--scale", f"{target.kind} {target.key} is scaled twice")
         scaled.add(target)
-        workload = inventory.find("--scale", text.rpartition("=")[0], change.namespace)
+        named = inventory.find("--scale", text.rpartition("=")[0], change.namespace)
+        part = scalable_part(named, inventory)
+        workload = part or named
+        if part is not None:
+            collected.notes.append(
+                f"{named.title} is scaled through its {part.title}, because its controller is not "
+                "simulated."
+            )
         collected.refuse_edited("--scale", workload, "replicas")
         collected.add(text, "--scale", command)
         replicas = command.patch["spec"]["replicas"]
-        other = other_scaler(workload, replicas, inventory)
+        other = other_scaler(named, replicas, inventory)
         spec = {**mapping(workload.value, "spec"), "replicas": replicas}
         result = {**workload.value, "spec": spec}
         held = held_scaling(workload, inventory) or held_in_order(workload, result, inventory)
         if note := ignores_change(workload, result, inventory) or held or other:
             collected.notes.append(note)
-        elif autoscaler := metric_scaler(workload, replicas, inventory):
-            scaled_again.append((autoscaler, workload))
+        elif autoscaler := metric_scaler(named, replicas, inventory):
+            scaled_again.append((autoscaler, named))
     if scaled_again:
         collected.notes.append(metric_scalers_note(scaled_again))
 

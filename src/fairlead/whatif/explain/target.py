@@ -31,7 +31,7 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
-from fairlead.whatif.change.edit.scale import owned_hint
+from fairlead.whatif.change.edit.scale import owned_hint, scalable_part
 from fairlead.whatif.change.owned_object import may_exist, owned_by, without_repeated_services
 from fairlead.whatif.change.pod_priority import priorities_in
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
@@ -114,9 +114,10 @@ def explain_object(
     """Return the explanation of the workload, node, budget or other object `target`.
 
     A `target` without a name (`pc`, `quota`, `queues`, `pods` or `nodes`) means all objects of the
-    kind. A custom resource is explained if it controls pods itself. Return None for one pod or a
-    PodGroup, which other functions explain. Raises InputError for an object that does not exist or
-    cannot be explained.
+    kind. A custom resource is explained if it controls pods itself. If it controls a single
+    workload, such as the ReplicaSet of an Argo Rollout, this workload is explained. Return None for
+    one pod or a PodGroup, which other functions explain. Raises InputError for an object that does
+    not exist or cannot be explained.
     """
     if _kind_of(target) in GROUP_KINDS:
         return None
@@ -127,9 +128,10 @@ def explain_object(
         return _explain_priority(snapshot, target, scheduler, release)
     if (kind := _kind_of_all(target)) is not None:
         return _explain_all(kind, snapshot, scheduler, release, batch)
-    found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
-    if found.kind is POD:
+    named = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
+    if named.kind is POD:
         return None
+    found = _with_pods(named, inventory)
     jobs = [one for one in inventory.of_kind(JOB) if one.is_controlled_by(found)]
     pods = list(inventory.pods_of(found, *jobs))
     if found.kind not in _EXPLAINED and not pods and not jobs:
@@ -146,6 +148,12 @@ def explain_object(
     budgets = {found.ref.key} if is_budget else budgets_of(pods, snapshot.manifests)
     notes = plan_notes(snapshot, model, release, lost=LostPods(budgets=frozenset(budgets)))
     return replace(answer, notes=(*answer.notes, *notes))
+
+
+def _with_pods(named: Manifest, inventory: Inventory) -> Manifest:
+    """Return the only workload of the custom resource `named`, or `named` if it has pods itself."""
+    has_pods = any(True for _ in inventory.pods_of(named))
+    return named if has_pods else scalable_part(named, inventory) or named
 
 
 def _explain_queues(

@@ -56,7 +56,7 @@ from fairlead.engine.workloads.pod_control.controller_history import template_in
 from fairlead.engine.workloads.pod_control.pod_template import same_template
 from fairlead.engine.workloads.stateful_set.rule import first_updated
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
-from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
+from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint, scalable_part
 from fairlead.whatif.change.note.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.change.owned_object import is_owner, owned_by
 from fairlead.whatif.input.document import Document, read
@@ -301,11 +301,12 @@ def _new_pods_like(like: str, namespace: str, inventory: Inventory) -> NewPods:
         copies = _new_pods_of_missing(like, namespace, inventory)
         if copies is not None:
             return copies
-    found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
+    named = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
+    found = scalable_part(named, inventory) or named
     return replace(
-        new_pods_of(LIKE, found, inventory),
+        new_pods_of(LIKE, named, inventory),
         replicas=0 if held_scaling(found, inventory) else _replicas(found),
-        autoscaler=autoscaler_of(found, inventory),
+        autoscaler=autoscaler_of(named, inventory),
         awaited=awaited_in_order(found, found.value, inventory),
     )
 
@@ -344,7 +345,9 @@ def custom_hint(found: Iterable[Manifest]) -> str:
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:
     """Return a template for more pods of `manifest` (a workload), or for copies of it (a pod).
 
-    For a custom resource, such as a CloneSet, the template is its newest pod in `inventory`.
+    For a custom resource that controls pods, such as a CloneSet, the template is its newest pod in
+    `inventory`. For one that controls a workload, such as an Argo Rollout, it is the template of
+    this workload (`scalable_part`).
     `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods
     and for an invalid workload.
     """
@@ -356,6 +359,8 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     if manifest.kind.kind == DAEMON_SET.kind:  # also one of an operator, such as OpenKruise
         raise InputError(source, f"{manifest.title} runs one pod on each node; it cannot have more")
     if manifest.kind not in _WORKLOADS:
+        if part := scalable_part(manifest, inventory):
+            return replace(new_pods_of(source, part, inventory), title=title)
         if hint := owned_hint(manifest, inventory):
             raise InputError(source, f"pods of a {manifest.kind.kind} cannot be counted{hint}")
         sample = _pod_of(manifest, inventory)

@@ -201,7 +201,13 @@ def test_the_pods_of_many_rollouts_are_counted_in_one_pass(make, monkeypatch):
     assert [desired_pods(store, ref) for ref in refs] == [1, 5, 9, None]
 
 
-def test_an_explanation_names_the_replica_set_of_a_rollout(make, snapshot):
+def test_an_explanation_names_the_replica_set_of_a_rollout_in_progress(make, snapshot):
     dump = snapshot(make.node("a"), *rollout(make, "a", "a", "a"))
     with pytest.raises(InputError, match="a Rollout cannot be explained; name its ReplicaSet defa"):
         explain_object(dump, "rollout/default/web", SchedulerConfig(), NO_CHOICE)
+
+
+def test_the_only_replica_set_with_replicas_explains_its_rollout(make, snapshot):
+    dump = snapshot(make.node("a"), *rollout(make, "a", "a", canary=0))
+    found = explain_object(dump, "rollout/default/web", SchedulerConfig(), NO_CHOICE)
+    assert "rs/default/web-1" in found.verdict

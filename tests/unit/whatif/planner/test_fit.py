@@ -710,15 +710,22 @@ def test_a_source_without_pods_is_refused(fitted, make, like, problem):
         fitted(like, make.node(), make.workload("DaemonSet", "agent"), guard, make.workload())
 
 
-def test_a_custom_resource_names_the_workload_to_count(fitted, make):
+def test_the_pods_of_the_only_workload_of_a_custom_resource_are_counted(fitted, make, snapshot):
     owned = {**make.workload("ReplicationController"), "apiVersion": "v1"}
     owned["spec"]["selector"] = {"app": "web"}
     owner = {"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "name": "web"}
     owned["metadata"]["ownerReferences"] = [{**owner, "uid": "d", "controller": True}]
     meta = {"name": "web", "namespace": "default", "uid": "d"}
     config = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "metadata": meta}
+    found = fitted("deploymentconfig/web", make.node(), config, owned)
+    assert found.count == 4
+    like = pod_source(
+        None, "deploymentconfig/web", "", snapshot(make.node(), config, owned).inventory()
+    )
+    assert (like.title, like.replicas) == ("deploymentconfig/default/web", 1)
+    older = {**owned, "metadata": {**owned["metadata"], "name": "old"}}
     with pytest.raises(InputError, match="name its ReplicationController default/web"):
-        fitted("deploymentconfig/web", make.node(), config, owned)
+        fitted("deploymentconfig/web", make.node(), config, owned, older)
 
 
 def test_a_gated_pod_is_refused_with_the_gate(fitted, make):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.api.objects import HorizontalPodAutoscaler
@@ -33,7 +33,8 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     target, sign, count = text.rpartition("=")
     if not sign:
         raise InputError(source, f"{text!r} is not WORKLOAD/NAME=REPLICAS, such as deploy/web=20")
-    workload = inventory.find(source, target, namespace, SCALABLE)
+    named = inventory.find(source, target, namespace, SCALABLE)
+    workload = scalable_part(named, inventory) or named
     if workload.kind not in SCALABLE:
         known = ", ".join(kind.kind for kind in SCALABLE)
         hint = owned_hint(workload, inventory) or f"; only {known}"
@@ -45,17 +46,33 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
 
 
+def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the workload through which the custom resource `owner` runs all its pods.
+
+    It is the only workload of the SCALABLE kinds that `owner` controls and that has replicas. The
+    result is None if there are several, as during the update of an Argo Rollout, or none.
+    """
+    if not is_custom(owner.kind.api_version):
+        return None
+    owned = [one for one in _controlled(owner, inventory, SCALABLE) if _wanted(one)]
+    return owned[0] if len(owned) == 1 else None
+
+
 def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SCALABLE) -> str:
     """Return a hint that names an object of `kinds` that `owner` controls; "" if there is none.
 
     Of several such objects, the hint names the one with the most replicas. Example: `owner` is a
     DeploymentConfig of OpenShift, and the hint names its ReplicationController.
     """
-    owned = [
-        one for kind in kinds for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
-    ]
+    owned = _controlled(owner, inventory, kinds)
     largest = max(owned, key=lambda one: (_wanted(one), one.ref.name), default=None)
     return "" if largest is None else f"; name its {largest.title}"
+
+
+def _controlled(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind]) -> Iterator[Manifest]:
+    """Yield the objects of `kinds` that `owner` controls."""
+    for kind in kinds:
+        yield from (one for one in inventory.of_kind(kind) if one.is_controlled_by(owner))
 
 
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
