@@ -110,6 +110,7 @@ _NAMED_MAX: Final = 3
 _FILES_MAX: Final = 10
 _SYSTEM: Final = "kube-system"
 _OPENSHIFT: Final = "openshift-"
+_VIRTUAL_KUBELET: Final = "virtual-kubelet"  # upstream: node/nodeutil/controller.go
 _API_SERVER: Final = "kube-apiserver-"
 _WORKLOAD_REF: Final = "workloadRef"
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -449,9 +450,14 @@ def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
 def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if the cluster in `manifests` runs any version other than NEWEST.
 
-    `some` is the result of `samples(manifests)`. It contains all nodes.
+    `some` is the result of `samples(manifests)`. It contains all nodes. Nodes of a virtual kubelet
+    do not count: their version is that of the program, not of a kubelet.
     """
-    texts = {one.status.node_info.kubelet_version for one in valid_views(Node, NODE, some)}
+    texts = {
+        one.status.node_info.kubelet_version
+        for one in valid_views(Node, NODE, some)
+        if one.metadata.labels.get("type") != _VIRTUAL_KUBELET
+    }
     kubelets = {version for text in texts if (version := _version(text))}
     server = max(_control_plane(manifests), default=max(kubelets, default=NEWEST))
     others = sorted(kubelets - {server})

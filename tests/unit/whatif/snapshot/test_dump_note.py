@@ -337,6 +337,16 @@ def test_other_versions_are_named_with_the_rules_that_differ(notes):
     )
 
 
+def test_the_version_of_a_virtual_kubelet_does_not_count(make, snapshot):
+    """The virtual nodes of AKS report versions such as v1.25.0-vk-azure-aci-1.6.2."""
+    nodes = [make.node("a"), make.node("virtual-node-aci-linux", type="virtual-kubelet")]
+    for node, version in zip(nodes, ("v1.36.1", "v1.25.0-vk-azure-aci-1.6.2"), strict=True):
+        node["metadata"]["uid"] = node["metadata"]["name"]
+        node["status"]["nodeInfo"] = {"kubeletVersion": version}
+    pod = make.pod("kube-proxy", "kube-system", node_name="a")
+    assert list(dump_notes(snapshot(*nodes, pod, *COMPLETE))) == []
+
+
 def test_the_version_of_the_control_plane_counts(notes, make):
     server = make.pod("kube-apiserver-n0", "kube-system", node_name="n0")
     server["spec"]["containers"][0]["image"] = "registry.k8s.io/kube-apiserver:v1.36.0"
