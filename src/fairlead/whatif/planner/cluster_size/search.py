@@ -584,13 +584,15 @@ class SizeSearch:
     def _free_room(self, without: Sequence[str] = ()) -> list[float]:
         """Return the total free amount of each resource; the last item is the free pod count.
 
-        The nodes in `without` do not count. Nodes that no pod may enter do not count either.
+        The nodes in `without` do not count. Nodes that no pod may enter do not count either; one of
+        them is missing while its failure is tried.
         """
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0
         free = np.maximum(table.allocatable - table.requested, 0)
         free_pods = np.maximum(table.allowed_pods - table.pod_count, 0)
-        left_out = [self._model.node(name).row for name in (*without, *self._closed)]
+        names = (*without, *self._closed)
+        left_out = [one.row for one in map(self._model.find_node, names) if one is not None]
         free[:, left_out] = free_pods[left_out] = 0
         found = [float(amount) for amount in free.sum(axis=1).tolist()[:columns]]
         found += [0.0] * (columns - len(found))

@@ -403,6 +403,17 @@ def test_no_set_of_one_type_is_cheaper(planner, make, pods, large, survival, typ
     assert found.survives
 
 
+def test_a_kept_node_whose_taints_keep_off_all_other_pods_can_fail(planner, make):
+    """A node of the control plane, whose pods need the room of a new node after the failure."""
+    nodes = [make.node("cp"), make.node("w", cpu="8")]
+    nodes[0]["spec"] = {"taints": [{"key": "control-plane", "effect": "NoSchedule"}]}
+    dns = deployment(make, "dns", ["cp"], cpu="3")
+    web = deployment(make, "web", ["w"] * 4, cpu="2")
+    made = planner(*nodes, *dns, *web)
+    found = sized(made, keep=["cp"], types=(SMALL,), survival=Survival(nodes=1))
+    assert found.survives
+
+
 def test_the_name_of_a_pool_has_no_deprecated_label(planner, make):
     """The controller manager copies kubernetes.io/arch to beta.kubernetes.io/arch."""
     arch, beta = "kubernetes.io/arch", "beta.kubernetes.io/arch"
