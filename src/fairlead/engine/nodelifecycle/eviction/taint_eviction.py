@@ -232,7 +232,7 @@ class TaintEviction:
         due = max(now, since + seconds(limit_s))
         timer = self._timers[pod.key] = _Timer(pod_ref(pod), since, due)
         self._due.add(timer.due, timer)
-        names, node = tuple(map(taint_text, taints)), pod.spec.node_name
+        names, node = tuple(map(taint_text, _causes(pod, taints))), pod.spec.node_name
         self._reporter.report(EvictionTimed(timer.pod, node, names, limit_s, timer.due, now))
         return []
 
@@ -267,7 +267,8 @@ class TaintEviction:
         if self._profile.adds_disruption_target and not _is_marked(pod):
             disrupted = observed(DISRUPTED, pod.metadata.generation)
             yield PatchStatus(ref, conditions=(disrupted,))
-        why = f"taint {', '.join(map(taint_text, taints))}" if taints else "taint"
+        causes = _causes(pod, taints)
+        why = f"taint {', '.join(map(taint_text, causes))}" if causes else "taint"
         delete = DeleteObject(ref, why=why)
         if not is_terminating(pod):
             self._deletions[ref] = _Deletion(delete, pod.spec.node_name, why)
@@ -293,6 +294,16 @@ class TaintEviction:
             return
         done.tries += 1
         self._retries.add(now + RETRY_AFTER, command.target)
+
+
+def _causes(pod: Pod, taints: tuple[Taint, ...]) -> Sequence[Taint]:
+    """Return those of `taints` that `pod` does not tolerate, or tolerates for a limited time.
+
+    If there are none, return `taints`: in some versions, a timer goes on although the pod has got
+    tolerations without a limit (`VersionProfile.cancels_when_endless`).
+    """
+    found = [one for one in taints if tolerated_s((one,), pod.spec.tolerations) is not ENDLESS]
+    return found or taints
 
 
 def _tolerated_since(pod: Pod, taints: tuple[Taint, ...], now: Instant) -> Instant:

@@ -250,12 +250,14 @@ def test_a_terminating_pod_is_evicted_again_and_reported_once(evictor, given):
     assert evicted == [PodEvicted(REF, "n1", "taint a:NoExecute", seconds(1))]
 
 
-def test_the_taint_that_caused_an_eviction_is_reported(evictor):
+def test_only_the_taints_that_cause_an_eviction_are_reported(evictor):
+    """The pod tolerates b without a limit, as pods on servers of RKE2 tolerate their taint."""
     evictor.pod(0, toleration("a", 30), toleration("b"))
     evictor.node(1, "a", "b", value="v")
     assert evictor.records == [
-        EvictionTimed(REF, "n1", ("a=v:NoExecute", "b=v:NoExecute"), 30, seconds(31), seconds(1))
+        EvictionTimed(REF, "n1", ("a=v:NoExecute",), 30, seconds(31), seconds(1))
     ]
+    assert evictor.fire(31)[-1] == DeleteObject(REF, None, "taint a=v:NoExecute")
 
 
 def test_a_refused_deletion_is_tried_five_times_in_total(evictor):
