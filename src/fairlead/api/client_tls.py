@@ -1,10 +1,10 @@
 """TLS contexts that verify the certificates of servers as Go's clients do.
 
-`ssl.create_default_context` depends on the version of Python. Since Python 3.13, it refuses
-certificates that violate RFC 5280, for example if they do not identify the key of their authority.
-Go accepts them, and the API servers of some clusters have such certificates. Before Python 3.13, an
-intermediate authority was trusted only if its root was trusted too. Go trusts each authority in the
-CA file, including an intermediate authority.
+The checks of `ssl.create_default_context` depend on the version of Python. Since Python 3.13, the
+function refuses certificates that violate RFC 5280, for example if they do not identify the key of
+their authority. Go accepts them, and the API servers of some clusters have such certificates.
+Before Python 3.13, an intermediate authority was trusted only if its root was trusted too. Go
+trusts each authority in the CA file, including an intermediate authority.
 
 upstream: go/src/crypto/x509/verify.go: Certificate.Verify
 """
@@ -17,7 +17,7 @@ import ssl
 def client_tls_context(
     *, authority_file: str | None = None, authority: str | None = None
 ) -> ssl.SSLContext:
-    """Return a TLS context that trusts the certificates in a file, or those in a PEM text.
+    """Return a TLS context that trusts the certificates in a file or in a PEM text.
 
     `authority_file` is the path of the file, and `authority` is the text. If both are None, the
     context trusts the authorities of the system. Raises OSError (for example SSLError) or

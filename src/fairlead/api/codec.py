@@ -1,4 +1,4 @@
-"""Converts between JSON values and typed views; types are validated once, on decoding.
+"""Converts between JSON values and typed views; only decoding validates the types of fields.
 
 As in the API server, null means that a field is absent; `without_nulls` removes nulls before
 decoding.
@@ -154,7 +154,7 @@ def decode_as(view: type[View], obj: Any) -> View:
 
 
 def with_key(field: str, obj: Any, problem: str) -> str:
-    """Return `field` with the key of the wrong value in place of `[...]`.
+    """Return the path `field`, in which the map key of the wrong value replaces `[...]`.
 
     `field` and `problem` are the parts of msgspec's error about `obj`. msgspec writes `[...]` for
     every map key. If several values of the map have the wrong type, the key of the first one is
@@ -177,7 +177,7 @@ def with_key(field: str, obj: Any, problem: str) -> str:
 def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:
     """Decode a stored object as the view of its kind; null fields count as absent.
 
-    metadata.managedFields is skipped: it makes up half of the object, and no view contains it.
+    metadata.managedFields is skipped: it makes up half of the object's text, and no view has it.
     Raises DecodeError if a value has the wrong type.
     """
     meta = obj.get("metadata")
@@ -218,7 +218,7 @@ def as_json(view: msgspec.Struct) -> Any:
 def display_name(obj: Any) -> str:
     """Return `namespace/name` of the JSON object `obj`; only `name` if it has no namespace.
 
-    Messages call an object by this text. If the object has no name, its generateName is used. If it
+    Messages name an object by this text. If the object has no name, its generateName is used. If it
     has neither of them, "(unnamed)" is used.
     """
     metadata = obj.get("metadata") if isinstance(obj, dict) else None

@@ -34,7 +34,10 @@ class LazyDict(dict[str, Value]):
     __slots__ = ("make",)
 
     def __init__(self, make: Callable[[Any, int], Value]) -> None:
-        """Create an empty dictionary; `make(group, index)` returns the value of a row."""
+        """Create an empty dictionary.
+
+        `make(group, index)` returns the value for the row (group, index).
+        """
         super().__init__()
         self.make = make
 
@@ -49,7 +52,7 @@ class LazyDict(dict[str, Value]):
         dict.update(self, entries)
 
     def replace_row(self, key: str, row: Row, value: Value) -> None:
-        """Replace the row of `key` by `value`; do nothing if `key` no longer has the row `row`."""
+        """Replace the row of `key` with `value`; do nothing if the entry is no longer `row`."""
         if dict.get(self, key) is row:
             _set(self, key, value)
 
@@ -101,7 +104,7 @@ class LazyDict(dict[str, Value]):
         return self.make(value[0], 0) if type(value) is tuple else value
 
     def raw(self) -> Iterable[Value | Row]:
-        """Return each entry in order: its value, or its row if the value is not made yet."""
+        """Return all entries in order: values, and rows of entries whose value is not made yet."""
         return dict.values(self)
 
     def row(self, key: str) -> Row | None:

@@ -38,8 +38,8 @@ class Renewals(Struct, frozen=True):
 def renewals_of(lease: Lease) -> Renewals | None:
     """Return the renewals of `lease`, or None if it was never renewed.
 
-    Raises ValueError if spec.renewTime is invalid, or if the annotation RENEWED_EVERY is set and is
-    not a duration.
+    Raises ValueError if spec.renewTime is invalid, or if the annotation
+    `fairlead.dev/renewed-every` is not a duration.
     """
     if not lease.spec.renew_time:
         return None

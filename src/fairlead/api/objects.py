@@ -100,7 +100,7 @@ class NodeSelectorTerm(_View, frozen=True):
 
 
 class NodeSelector(_View, frozen=True):
-    """A selector that matches a node if at least one of its terms matches."""
+    """A selector that matches a node if at least one of the selector's terms matches."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
@@ -142,7 +142,7 @@ class WeightedPodAffinityTerm(_View, frozen=True):
 
 
 class PodAffinity(_View, frozen=True):
-    """The field spec.affinity.podAffinity, and podAntiAffinity, which has the same form."""
+    """The field podAffinity or podAntiAffinity of spec.affinity; the two have the same form."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
@@ -182,7 +182,7 @@ class Taint(_View, frozen=True):
 
 
 class Toleration(_View, frozen=True):
-    """An entry of tolerations; an empty effect matches all effects, an empty operator is Equal."""
+    """An entry of tolerations; an empty effect means all effects, an empty operator means Equal."""
 
     key: str = ""
     operator: str = ""
@@ -200,7 +200,7 @@ class ResourceRequirements(_View, frozen=True):
 
 
 class ContainerPort(_View, frozen=True):
-    """An entry of a container's ports; scheduling uses only host ports, Services use names."""
+    """An entry of a container's ports; the scheduler reads only host ports, Services read names."""
 
     name: str = ""
     container_port: int = 0
@@ -1550,7 +1550,7 @@ class Queue(_Object, frozen=True):
 
 
 class Unstructured(_Object, frozen=True):
-    """An object of a kind that has no typed view; its parts are JSON values or None.
+    """An object of a kind that has no typed view; its fields are JSON values or None.
 
     `data` is the data of a ConfigMap or Secret.
     """

@@ -70,7 +70,7 @@ class QuantityError(ValueError):
     """Raised if a text is not a quantity; `rule` is upstream's error message."""
 
     def __init__(self, text: str, rule: str = NO_QUANTITY, why: str = "") -> None:
-        """Store the error; if `why` is given, the message contains it instead of `rule`."""
+        """Store `rule`; the error message contains `why` if it is given, otherwise `rule`."""
         super().__init__(f"{text!r}: {why or rule}")
         self.rule = rule
 

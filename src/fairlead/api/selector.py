@@ -175,7 +175,7 @@ class _Parser:
         return tuple(sorted(values))
 
     def _more_values(self, values: dict[str, None]) -> bool:
-        """Parse one value into `values`; return True if more values follow.
+        """Parse one value and append it to `values`; return True if more values follow.
 
         A missing value before or after a comma is parsed as the empty value.
         """

@@ -1,6 +1,7 @@
 """Parses and formats timestamps (RFC 3339) and durations (Go's syntax).
 
-Both become integers, in nanoseconds. Fractions of a nanosecond are truncated, as in Go.
+Timestamps and durations become integers, in nanoseconds. Fractions of a nanosecond are truncated,
+as in Go.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def parse_timestamp(text: str) -> int:
 def format_timestamp(instant: int) -> str:
     """Format `instant` (ns since 1970) as metav1.Time: whole seconds in UTC, truncated.
 
-    Raises ValueError outside of the years 1 to 9999.
+    Raises ValueError if the year is not in 1 to 9999.
     """
     return f"{_second_text(instant // NANOSECONDS_PER_SECOND)}Z"
 
@@ -76,7 +77,7 @@ def format_timestamp(instant: int) -> str:
 def format_micro_time(instant: int) -> str:
     """Format `instant` (ns since 1970) as metav1.MicroTime: six decimals in UTC, truncated.
 
-    Raises ValueError outside of the years 1 to 9999.
+    Raises ValueError if the year is not in 1 to 9999.
     """
     seconds, rest = divmod(instant, NANOSECONDS_PER_SECOND)
     return f"{_second_text(seconds)}.{rest // NANOSECONDS_PER_MICROSECOND:06}Z"

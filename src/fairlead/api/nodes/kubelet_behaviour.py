@@ -1,4 +1,4 @@
-"""The annotation `fairlead.dev/kubelet` of a Node, which makes its simulated kubelet misbehave.
+"""The annotation `fairlead.dev/kubelet`, which makes the simulated kubelet of a Node misbehave.
 
     running            normal; the same as no annotation
     stopped            the machine is off: the kubelet neither renews its Lease nor posts a status,
@@ -34,7 +34,7 @@ SIMULATED_RUNTIME: Final = "fairlead://simulated"
 
 
 class Mode(StrEnum):
-    """The mode of a simulated kubelet, which determines whether and when it sends heartbeats."""
+    """The mode of a simulated kubelet: whether and when the kubelet sends heartbeats."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -57,8 +57,8 @@ class KubeletBehaviour(Struct, frozen=True):
     """The parsed annotation `fairlead.dev/kubelet`.
 
     `every` (ns) is the interval of the mode SLOW, and 0 in other modes. In the mode FLAP, the
-    kubelet is off for `off` (ns), then on for `on` (ns), repeatedly. In other modes, both are 0.
-    `reports` are in the order in which the class `Report` lists them, without repetitions.
+    kubelet is off for `off` (ns), then on for `on` (ns), repeatedly. In other modes, `off` and `on`
+    are 0. `reports` are in the order in which the class `Report` lists them, without repetitions.
     """
 
     mode: Mode = Mode.RUNNING

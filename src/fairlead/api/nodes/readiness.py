@@ -1,4 +1,4 @@
-"""The Ready condition of a node, and the start of a new node.
+"""The Ready condition of a node, and the time between a node's registration and its readiness.
 
 A new node registers, and becomes Ready a moment later. In between, only pods that tolerate the
 taint `node.kubernetes.io/not-ready:NoSchedule` can be placed on the node. The pods of system

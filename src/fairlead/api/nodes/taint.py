@@ -44,7 +44,8 @@ upstream: cluster-autoscaler/utils/taints/taints.go: NodeConditionTaints
 def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
     """Return True if `toleration` matches `taint`; tolerationSeconds is ignored.
 
-    An empty effect matches every effect, and an empty key every key. An empty operator means Equal.
+    An empty effect matches every effect, and an empty key matches every key. An empty operator
+    means Equal.
     """
     # upstream: staging/src/k8s.io/api/core/v1/toleration.go:ToleratesTaint,
     # for devices ToleratesTaint of staging/src/k8s.io/dynamic-resource-allocation/resourceclaim

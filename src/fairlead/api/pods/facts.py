@@ -95,7 +95,7 @@ def is_daemon_pod(pod: Pod) -> bool:
 
 
 def is_static(pod: Pod) -> bool:
-    """Return True if the pod is a static pod or a mirror pod, so that only its node can end it."""
+    """Return True if the pod is a static pod or a mirror pod, which only its node can end."""
     # upstream: pkg/kubelet/types/pod_update.go:IsMirrorPod, IsStaticPod; mirror pods are owned by
     # their Node object (pkg/kubelet/pod/mirror_client.go:CreateMirrorPod)
     annotations = pod.metadata.annotations

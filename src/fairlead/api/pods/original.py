@@ -25,7 +25,10 @@ def original_key(pod: Pod) -> str:
 
 
 def original_keys(replicas: Replicas) -> Sequence[str]:
-    """Return the `original_key` of each of `replicas`, all of which have the same annotations."""
+    """Return `namespace/name` of the original of each pod in `replicas`.
+
+    All these pods have the same annotations.
+    """
     first = replicas[0]
     if REPLACES not in first.metadata.annotations:
         return replicas.keys

@@ -146,7 +146,10 @@ class Replicas:
 
 
 def pod_at(replicas: Replicas, index: int) -> Pod:
-    """Return the pod at `index` of `replicas`; a LazyDict of pods uses this function as `make`."""
+    """Return the pod at `index` of `replicas`.
+
+    A LazyDict of pods gets this function as its argument `make`.
+    """
     return replicas[index]
 
 

@@ -101,7 +101,7 @@ class JsonTemplate:
     def strings(self, text: bytes | memoryview) -> list[str] | None:
         """Return the strings in the placeholders of `text`; None if `text` does not match.
 
-        A memoryview of bytes is usually not copied as a whole.
+        A memoryview is copied to bytes only if the quick search (`_guessed`) finds nothing.
         """
         found = self._guessed(text)
         if found is None:

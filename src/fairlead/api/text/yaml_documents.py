@@ -82,8 +82,8 @@ def documents(
     `plain` returns the value of an unquoted scalar; it is not called for keys. It may raise
     ScalarError.
 
-    A duplicate key is reported to `on_repeat`, and its last value is used. Without `on_repeat`, a
-    duplicate key is an error. Raises YamlError if `text` cannot be parsed.
+    A duplicate key is reported to `on_repeat`, and its last value is used. If `on_repeat` is None,
+    a duplicate key is an error. Raises YamlError if `text` cannot be parsed.
     """
     try:
         parser = yaml.CSafeLoader(text)  # only its event interface is used

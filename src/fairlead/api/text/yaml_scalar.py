@@ -66,10 +66,10 @@ def plain_scalar(text: str) -> Any:
 
 
 def argument_scalar(text: str) -> Any:
-    """Return the value of an unquoted scalar on a command line; raises errors like `plain_scalar`.
+    """Return the value of an unquoted scalar on a command line.
 
     On a command line, words such as `y`, `no` and `Off` are usually names. Therefore only `true`
-    and `false` are booleans, as in YAML 1.2.
+    and `false` are booleans, as in YAML 1.2. Raises ScalarError if JSON cannot represent the value.
     """
     value = plain_scalar(text)
     is_word = isinstance(value, bool) and text.lower() not in ("true", "false")
