@@ -127,7 +127,7 @@ class AdmissionAttributes(Struct, frozen=True):
         return str((self.obj.get("metadata") or {}).get("namespace") or "")
 
     def without_generated_name(self) -> AdmissionAttributes:
-        """Return the same request; a generated name is taken out of the object.
+        """Return this request; if the object's name was generated, the object loses its name.
 
         Upstream generates the name after the mutating webhooks and policies have run.
         """
@@ -138,7 +138,7 @@ class AdmissionAttributes(Struct, frozen=True):
         return self.with_object({**self.obj, "metadata": meta})
 
     def with_generated_name(self) -> AdmissionAttributes:
-        """Return the same request; an object without a name gets the generated name.
+        """Return this request; an object without a name gets the generated name.
 
         This is the inverse of `without_generated_name`.
         """

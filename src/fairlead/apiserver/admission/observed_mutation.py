@@ -170,7 +170,7 @@ def _name(container: Json) -> str:
 
 
 def _taint(toleration: Json) -> tuple[Any, Any]:
-    """Return the key and the effect that `toleration` tolerates; None stands for all."""
+    """Return (key, effect) that `toleration` tolerates; None stands for all keys or all effects."""
     return toleration.get("key"), toleration.get("effect")
 
 

@@ -220,7 +220,7 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
 
 
 def _with_metadata(schema: Any) -> Any:
-    """Return `schema` with apiVersion, kind and metadata of each embedded resource in it."""
+    """Return `schema`, in which each embedded resource declares apiVersion, kind and metadata."""
     # upstream: openapi/builder/builder.go:addEmbeddedProperties
     if not isinstance(schema, dict):  # additionalProperties can be a boolean
         return schema

@@ -133,7 +133,10 @@ class ServedKinds:
 
 
 def _place(kind: Kind, service: str) -> tuple[int, str, tuple[int, int, int, str], str]:
-    """Return the sort key of `kind`; `service` is the first APIService of its group, if custom."""
+    """Return the sort key of `kind`.
+
+    `service` is the name of the first APIService of the kind's group, if the group is custom.
+    """
     rank = _RANK.get(kind.group, len(_GROUPS))
     if kind.group == MEASURED_GROUP:
         rank += 1

@@ -11,7 +11,9 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
-    """Return the name of the class on which one of `annotations` is "true"; "" if there is none.
+    """Return the name of the class that has one of `annotations` with the value "true".
+
+    Return "" if there is no such class.
 
     If there are several default classes, the newest is returned. If several are equally new, the
     one whose name sorts first is returned.

@@ -32,10 +32,11 @@ class Priority:
     """The admission plugin `Priority`."""
 
     def __init__(self, *, preemption_policies: bool = True, group_priorities: bool = False) -> None:
-        """With `preemption_policies`, new pods get a preemptionPolicy (gate NonPreemptingPriority).
+        """If `preemption_policies` is set, new pods get a preemptionPolicy.
 
-        With `group_priorities`, PodGroups of scheduling.k8s.io get the priority of their class
-        (gate WorkloadAwarePreemption).
+        `preemption_policies` is the gate NonPreemptingPriority. If `group_priorities` is set (the
+        gate WorkloadAwarePreemption), PodGroups of scheduling.k8s.io get the priority of their
+        class.
         """
         self._preemption_policies = preemption_policies
         self._group_priorities = group_priorities

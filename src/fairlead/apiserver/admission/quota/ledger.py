@@ -44,7 +44,10 @@ class _Ledger(Struct):
         return hard
 
     def put(self, kind: Kind, obj: Json | None, name: str) -> None:
-        """Replace the counted version of the object `name` with `obj`; None removes the object."""
+        """Count `obj` in place of the earlier version of the object `name`.
+
+        If `obj` is None, the object was deleted, and is no longer counted.
+        """
         key = (kind.resource, name)
         after = {} if obj is None else self._usage(kind, obj)
         self._replace(key, after)

@@ -162,7 +162,7 @@ class QuotaExcess(Struct, frozen=True):
 
     @classmethod
     def read(cls, message: str) -> QuotaExcess | None:
-        """Return the excess that an error message contains; None if it contains none."""
+        """Return the QuotaExcess that an error message describes; None for any other message."""
         found = _EXCESS.search(message)
         if found is None:
             return None

@@ -268,7 +268,8 @@ def _identity_context(
     """Return the context of the property `name`.
 
     `context` is the context of `raw`, which declares the property. Only the apiVersion, kind and
-    metadata of an API object have a context of their own. All other properties have `inner`.
+    metadata of an API object have a context of their own. All other properties have the context
+    `inner`.
     """
     if name not in _IDENTITY or not (context.is_root or raw.get("x-kubernetes-embedded-resource")):
         return inner

@@ -67,7 +67,10 @@ class Rbac:
     """The RBAC authorizer. Other authorizers can decide on a request before RBAC does."""
 
     def __init__(self, storage: Storage, preceding: Sequence[PrecedingAuthorizer] = ()) -> None:
-        """`storage` contains the roles and bindings. `preceding` are called first, in order."""
+        """`storage` contains the roles and bindings.
+
+        The authorizers in `preceding` are called before RBAC, in order.
+        """
         self._storage = storage
         self._preceding = tuple(preceding)
         self._grants: dict[str, list[_Grant]] | None = None

@@ -214,7 +214,7 @@ class Watch:
         return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
     def begin_waiting(self, existing: Sequence[StoredObject]) -> None:
-        """Queue the objects `existing` for `convert_waiting`; called before the first `defer`."""
+        """Queue `existing` for `convert_waiting`; call this before the first call of `defer`."""
         self._wait(Existing(existing))
 
     def begin(self, existing: Sequence[StoredObject]) -> None:
@@ -275,7 +275,7 @@ class Watch:
             self._send_converted(waiting, objects)
 
     def _send_converted(self, waiting: Waiting, objects: Iterator[Json]) -> None:
-        """Queue the events of `waiting`, with the converted objects that come next in `objects`."""
+        """Queue the events of `waiting`; their converted objects are the next ones in `objects`."""
         match waiting:
             case Bookmark():
                 self.send("BOOKMARK", {"metadata": waiting.metadata})

@@ -91,7 +91,7 @@ def watch(scope: RequestScope) -> Watch:
 
 
 def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
-    """Send the initial events to `opened`, then subscribe it to changes.
+    """Send the initial events to the watch `opened`, then subscribe the watch to changes.
 
     Raises ApiError 410 if the log no longer contains all changes after the requested version. Also
     raises ApiError 410 if the schema of the objects has changed since that version. Raises ApiError

@@ -96,5 +96,5 @@ def requested_update(
 
 
 def whole_object(obj: Json) -> Json:
-    """Return `obj`, for subresources whose request body is the whole object."""
+    """Return `obj`; the `view_of` of subresources that show the whole object."""
     return obj

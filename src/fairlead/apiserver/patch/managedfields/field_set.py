@@ -78,7 +78,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 def recursive_difference(fields: FieldSet, roots: FieldSet) -> FieldSet:
     """Return the fields of `fields` that are neither in `roots` nor below a field in `roots`.
 
-    With `roots` {.status}, this also removes .status.phase; `difference` would keep it.
+    Example: if `roots` is {.status}, .status.phase is removed, too; `difference` would keep it.
     """
     # upstream: set.go:RecursiveDifference
     result = {}

@@ -99,9 +99,9 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
     API versions served besides `api_version`. An entry of managedFields with a version that is not
-    served is dropped. With `rejects_unknown_versions`, UnknownVersionError is raised instead. If
-    `api_version` is "", every version counts as served, and `schema` describes each version that is
-    not in `other_versions`.
+    served is dropped. If `rejects_unknown_versions` is set, such an entry raises
+    UnknownVersionError instead. If `api_version` is "", every version counts as served, and
+    `schema` describes each version that is not in `other_versions`.
     """
 
     schema: Schema

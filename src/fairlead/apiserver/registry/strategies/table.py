@@ -60,8 +60,8 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         """`variant` is called for each resource, and returns this table's strategy for it.
 
         The arguments of `variant` are the resource and the API server's strategy for this resource.
-        If `variant` returns None, the table has no strategy for the resource. Without a `variant`,
-        the table has the API server's strategies.
+        If `variant` returns None, the table has no strategy for the resource. If there is no
+        `variant`, the table has the API server's strategies.
         """
         self._variant = variant
         self._modules: set[str] = set()

@@ -51,8 +51,8 @@ _FORMATS: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {
 def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
     """Yield the errors of the fields `names` of `obj`, in the order of `names`.
 
-    `obj`, at the path `field`, is of the type `type_name`, such as `core.v1.Container`. Without
-    `names`, all fields that `api/data/facts` lists for this type are checked, in the order of that
+    `obj`, at the path `field`, is of the type `type_name`, such as `core.v1.Container`. If `names`
+    is empty, all fields that `api/data/facts` lists for this type are checked, in the order of that
     list. Raises KeyError for a name that is not listed.
     """
     facts = facts_of(type_name).fields
