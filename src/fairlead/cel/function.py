@@ -42,7 +42,7 @@ def free(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as a function, `name(taken…)`.
+    """Return an overload that is called as a function, `name(…)`, with arguments of types `taken`.
 
     The parameters are the fields of Function with the same names.
     """

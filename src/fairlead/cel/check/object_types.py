@@ -45,7 +45,7 @@ class ObjectTypes(dict[str, Mapping[str, CelType]]):
     def get(self, name: str, otherwise: object = None) -> Mapping[str, CelType] | None:  # type: ignore[override]
         """Return the fields of the type `name`, or None if there is no such type.
 
-        `otherwise` has no effect.
+        `otherwise` exists only because `Mapping.get` has a second parameter, and has no effect.
         """
         del otherwise
         if name == "Object" or name.startswith("Object."):

@@ -94,8 +94,8 @@ def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | No
     """Return (condition, list or call) of a loop that adds to its accumulator.
 
     A round of the loop adds something only if the condition is true. The condition is None if every
-    round adds something. The list or call computes what a round adds. It is None for `exists_one`,
-    which adds the number 1.
+    round adds something. The list or call computes what a round adds. For `exists_one`, which adds
+    the number 1, the second part of the result is None.
     """
     step = node.step
     test: Node | None = None

@@ -131,7 +131,7 @@ def _sorted(items: list[Any]) -> list[Any]:
 
 
 def _sorted_by(items: list[Any], keys: list[Any]) -> list[Any]:
-    """Return the items sorted by the keys at the same positions."""
+    """Return `items` in ascending order of their keys; `keys[i]` is the key of `items[i]`."""
     if len(items) != len(keys):
         expected = "expected a list of the same size as the associated keys list"
         sizes = f"{len(items)} and {len(keys)} elements respectively"

@@ -205,8 +205,9 @@ def _counts_whole_copies(
 ) -> bool:
     """Return whether whole copies of `found` are counted, and not single pods.
 
-    `autoscale` and `preempt` say whether --autoscale and --preempt are given. With them, single
-    pods are counted, like the pods that `found` has. Raises InputError if it has none.
+    `autoscale` and `preempt` say whether --autoscale and --preempt are given. If one of these
+    options is given, single pods are counted, each like a pod that `found` has. Raises InputError
+    if `found` has no pods.
     """
     from fairlead.whatif.change.owned_object import is_owner
     from fairlead.whatif.planner.fit_gang import refuse_options

@@ -42,10 +42,10 @@ def rewrite(
 ) -> int:
     """Write the content of `source` to `file`, with pseudonyms or original names if asked.
 
-    `anonymise` and `reveal` are paths of key files. Without `reveal`, `source` is a snapshot. If
-    `anonymise` is set, the names in the snapshot are replaced by pseudonyms. With `reveal`,
-    `source` is any text file, and the pseudonyms in this file are replaced by the original names.
-    Returns the exit code. Raises InputError.
+    `anonymise` and `reveal` are paths of key files, or None. If `reveal` is None, `source` is a
+    snapshot. If `anonymise` is set, the names in the snapshot are replaced by pseudonyms. If
+    `reveal` is set, `source` is any text file, and the pseudonyms in this file are replaced by the
+    original names. Returns the exit code. Raises InputError.
     """
     if reveal is not None:
         if source is None or anonymise is not None:

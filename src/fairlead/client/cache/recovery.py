@@ -11,7 +11,7 @@ import asyncio
 
 
 class Recovery:
-    """Tells ListWatches of the same API server that it answers again."""
+    """Tells the ListWatches of one API server that this server answers again."""
 
     def __init__(self) -> None:
         """Create a recovery that no ListWatch waits for yet."""

@@ -407,8 +407,8 @@ class Reflector:
     def _reset_backoff(self) -> None:
         """Make the next pause short, unless the server answered the last watch with 410.
 
-        The exception is necessary for a server that answers every watch with 410. Without it, the
-        resource would be listed again and again without a long pause.
+        The exception is for a server that answers every watch with 410. If each pause were short,
+        the resource would be listed again and again almost without a pause.
         """
         if not self._expired_watches:
             self._backoff.reset()

@@ -243,7 +243,7 @@ def _set_clock(options: UpOptions, clock: LocalClock, instant: Instant) -> None:
 
     Without --keep-time, this happens only if the clock shows an earlier time. For example, the
     objects may be of another local cluster whose clock was advanced. If the clock stayed behind
-    `instant`, timeouts that began before would last too long.
+    `instant`, timeouts that began before `instant` would last too long.
     """
     if options.keep_time:
         clock.set_to(instant)
@@ -257,7 +257,7 @@ def _data_dir(options: UpOptions, now: datetime) -> DataDir:
     They are read from the data directory, which is created if it does not exist. The users of
     `options` are added to it. If no option names a data directory, the CA, the keys and the users
     are newly created, and not stored. Raises InputError if the data directory cannot be used, or if
-    one of its users is named as the administrator.
+    one of its users has the name of the administrator.
     """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)

@@ -70,9 +70,9 @@ def user_of(text: str) -> User:
 
 
 def require_own_contexts(users: Iterable[User], cluster: str) -> None:
-    """Raise InputError if the context of one of `users` is named as the administrator's context.
+    """Raise InputError if the context of one of `users` has the name of the administrator's.
 
-    `cluster` is the name of the cluster, which is also that of the administrator's context.
+    `cluster` is the name of the cluster and of the administrator's context.
     """
     for user in users:
         if entry_name(user.name, cluster) == cluster:

@@ -202,9 +202,9 @@ class Inquiry:
             return Answer(question, self.read_at, error="fairlead whatif printed no answer")
 
     def _with_arguments(self, output: bytes) -> bytes:
-        """Return the JSON text `output`; commands in it name the cluster instead of the file.
+        """Return the JSON text `output`, in which commands name the cluster instead of the file.
 
-        The file is temporary, so a user could not run the commands.
+        The file is the temporary snapshot file, so a user could not run commands that name it.
         """
         path = shlex.quote(str(self._snapshot))
         path_json, arguments_json = (
