@@ -127,7 +127,7 @@ class ClusterAutoscaler:
         self._changed_at: Instant = start
 
     def resume(self, timers: ScaleDownTimers) -> None:
-        """Continue the work of an earlier process with its `timers`; call it before the run."""
+        """Continue the work of an earlier process from its `timers`; call this before the run."""
         self.autoscaler.planner.resume(timers.unneeded_since)
         self.autoscaler.scale_down.last_scale_up = timers.last_scale_up
         self.autoscaler.context.scale_up_times |= timers.scale_ups

@@ -44,7 +44,7 @@ def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
 
 
 class TotalLimit(Struct, frozen=True):
-    """The largest amount of one resource in the cluster, and how much of it all nodes have.
+    """The maximum amount of one resource in the cluster, and the amount that all nodes have.
 
     `flag` is the flag that sets the maximum, with the GPU type for GPUs. Amounts are numbers of
     cores, bytes of memory, or numbers of GPUs. `of_new_node` is the amount of a new node, by node

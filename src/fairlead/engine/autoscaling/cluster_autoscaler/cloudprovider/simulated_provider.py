@@ -355,8 +355,9 @@ class SimulatedProvider:
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
         """Return (Node name, providerID) for a new machine.
 
-        Neither was used before. If a new Node had the providerID of a deleted machine, Cluster
-        Autoscaler would treat it as the deleted machine's Node, and never count it as Ready.
+        Neither the name nor the providerID was used before. If a new Node had the providerID of a
+        deleted machine, Cluster Autoscaler would treat it as the deleted machine's Node, and never
+        count it as Ready.
         """
         stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
         while True:

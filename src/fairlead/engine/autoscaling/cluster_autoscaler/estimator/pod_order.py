@@ -24,9 +24,8 @@ Pods = Sequence[PodInfo]
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
     """Return `groups`, sorted by the size of their pods, largest first.
 
-    The size of a pod is the sum of two ratios. One is its cpu request divided by the allocatable
-    cpu of `node`. The other is the same for memory. Groups whose pods have equal sizes keep their
-    order.
+    The size of a pod is the share of the allocatable cpu of `node` that the pod requests, plus the
+    share of the allocatable memory. Groups whose pods have equal sizes keep their order.
     """
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))

@@ -66,7 +66,7 @@ class ScaleDownPlanner:
         self._previous: frozenset[str] = frozenset()
 
     def resume(self, unneeded_since: Mapping[str, Instant]) -> None:
-        """Continue the work of an earlier process; call it before the first `update`.
+        """Continue the work of an earlier process; call this before the first `update`.
 
         `unneeded_since` maps nodes to the time since which that process found them unneeded.
         """

@@ -1,4 +1,4 @@
-"""ScaleDownTimers: the times from which an autoscaler counts before it removes nodes."""
+"""ScaleDownTimers: the times at which the delays began that must pass before a node is removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONG_AGO: Final[Instant] = -(1 << 62)
 
 
 class ScaleDownTimers(Struct, frozen=True):
-    """The timers of an autoscaler that was running before the run.
+    """The timers of an autoscaler that was running in the cluster before the simulated run.
 
     `unneeded_since` maps each unneeded node to the time since which it is unneeded. `scale_ups`
     maps node groups to the time of their last increase.

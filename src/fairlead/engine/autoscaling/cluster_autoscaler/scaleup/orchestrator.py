@@ -159,7 +159,7 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return how many of the `wanted` nodes --max-nodes-total allows, or None instead of 0.
+    """Return how many of the `wanted` nodes --max-nodes-total allows; None if it allows none.
 
     `present` is the number of existing nodes that count towards the limit.
     """

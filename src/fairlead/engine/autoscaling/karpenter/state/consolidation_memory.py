@@ -1,4 +1,4 @@
-"""ConsolidationMemory: records which consolidation methods found nothing since the last change.
+"""ConsolidationMemory: records which methods found no command since the cluster last changed.
 
 upstream: pkg/controllers/state/cluster.go:ConsolidationState, MarkUnconsolidated
 """
@@ -14,7 +14,7 @@ _FORGET_AFTER_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 
 
 class ConsolidationMemory:
-    """Records which consolidation methods found nothing since the last change of the cluster.
+    """Records which consolidation methods found no command since the cluster last changed.
 
     After five minutes without a change, all methods run again.
     """
@@ -40,7 +40,7 @@ class ConsolidationMemory:
         return self._changes, self._changed_at
 
     def is_consolidated(self, method: str, now: Instant) -> bool:
-        """Return whether `method` has found nothing since the last change of the cluster."""
+        """Return whether `method` ran since the cluster last changed, and found no command."""
         return self._seen.get(method) == self._state(now)
 
     def still_holds(self, method: str, now: Instant) -> bool:
@@ -49,7 +49,7 @@ class ConsolidationMemory:
         return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
 
     def mark(self, method: str, now: Instant) -> None:
-        """Record that `method` has found nothing since the last change of the cluster."""
+        """Record that `method` ran after the last change of the cluster, and found no command."""
         self._seen[method] = self._state(now)
 
     def expires_at(self) -> Instant:

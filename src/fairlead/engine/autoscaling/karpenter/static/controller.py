@@ -31,7 +31,7 @@ _OVERPROVISIONED: Final = "Overprovisioned"
 class StaticPools:
     """Launches and deletes the NodeClaims of static NodePools.
 
-    Without the feature gate StaticCapacity, it does nothing.
+    If the feature gate StaticCapacity is off, this class does nothing.
     """
 
     def __init__(

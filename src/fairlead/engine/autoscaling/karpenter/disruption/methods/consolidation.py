@@ -114,7 +114,7 @@ class Consolidation:
     ) -> None:
         """`method` is the name of the disruption method; its commands contain this name.
 
-        `memory` records the methods whose searches found nothing.
+        `memory` records the methods whose searches found no command.
         """
         self._context = context
         self._memory = memory

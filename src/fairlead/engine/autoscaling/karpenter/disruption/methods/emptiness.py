@@ -35,7 +35,7 @@ class Emptiness:
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """`memory` records which methods have found nothing since the cluster last changed."""
+        """`memory` records which methods found no command since the cluster last changed."""
         self._context = context
         self._memory = memory
 

@@ -48,7 +48,7 @@ class MultiNodeConsolidation:
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """`memory` records which methods have found nothing since the cluster last changed."""
+        """`memory` records which methods found no command since the cluster last changed."""
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:

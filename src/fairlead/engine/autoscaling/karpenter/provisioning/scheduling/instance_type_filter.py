@@ -51,7 +51,7 @@ def filter_instance_types(
 
     The result is (mask of the types, {label: number of values left}), or a FilterFailure if no type
     remains. The mapping contains each label for which the remaining types have fewer values than
-    `minValues`. Without `relaxes_min_values`, such labels also lead to a FilterFailure.
+    `minValues`. If `relaxes_min_values` is not set, such a label leads to a FilterFailure, too.
     """
     met, fits, offered = (
         table.compatible(requirements),
