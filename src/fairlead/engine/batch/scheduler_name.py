@@ -1,4 +1,4 @@
-"""The default names of a batch scheduler. It places pods whose schedulerName is one of them."""
+"""The default schedulerNames: a batch scheduler places the pods that have one of these names."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Return the smaller of `given_s` and SECONDS_MAX (ten years, as good as no limit)."""
+    """Return the smaller of `given_s` and SECONDS_MAX (ten years, in effect no limit)."""
     return min(given_s, SECONDS_MAX)
 
 

@@ -57,7 +57,7 @@ class Feasibility(Struct, eq=False):
 
     @property
     def is_cached(self) -> bool:
-        """Whether `codes` is `plan.codes` itself. The feasible nodes are then those of `plan`."""
+        """Whether `codes` is `plan.codes` itself. If so, the feasible nodes are those of `plan`."""
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:

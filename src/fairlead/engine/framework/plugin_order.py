@@ -85,7 +85,7 @@ def _members_at(point: str) -> tuple[frozenset[str], ...]:
 
 
 class PluginOrder:
-    """The plugins of `profile`, in its order; `add` inserts a plugin that is created later."""
+    """The plugins of `profile`, in the profile's order; `add` inserts a further plugin."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
         """Start with `plugins`, which are pairs (plugin, score weight) in calling order.

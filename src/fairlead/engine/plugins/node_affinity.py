@@ -162,8 +162,8 @@ class NodeAffinity:
         """Return whether `event` adds a matching node, or changes a node so that it matches.
 
         After the change, the node must match both the pod's own affinity and addedAffinity. As in
-        upstream, a node that matched the pod's own affinity before the change does not count. This
-        is so even if the node did not match addedAffinity then.
+        upstream, the result is False if the node matched the pod's own affinity before the change,
+        even if it did not match addedAffinity before the change.
         """
         old, new = event.old, event.new
         spec = pod.shape.spec

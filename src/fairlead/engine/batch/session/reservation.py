@@ -17,7 +17,7 @@ reclaim the reserved resources immediately. The reservation is computed again in
 
 There are two exceptions to step 3. The action `backfill` may place tasks on the hidden resources if
 these tasks end before the gang can start. Jobs that would preempt the gang in the session after its
-start may use the hidden resources, too. Otherwise, the gang would start in vain.
+start may use the hidden resources, too. Otherwise, they would preempt the gang as soon as it runs.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class ImmediateOperations:
 
     @property
     def evicts(self) -> bool:
-        """Whether the operations may include an eviction: always True, as they are not recorded."""
+        """True: the operations are not recorded, so an eviction may be among them."""
         return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:

@@ -23,7 +23,7 @@ def split_by_budget(
     """Split `pods` into pods whose removal violates a budget, and other pods.
 
     `pods` are sorted by importance, and both lists keep the order. The removal of a pod counts
-    against all budgets that match the pod. This holds even if the removal violates one of them.
+    against all budgets that match the pod, even against a budget that it violates.
     """
     remaining = RemainingDisruptions(budgets)
     violating: list[PodInfo] = []

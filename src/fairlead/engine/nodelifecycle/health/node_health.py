@@ -7,8 +7,8 @@ The timestamp that the node wrote is not used. So clock skew of nodes does not m
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
 Example: the grace period is 50 s, and there is a pass exactly every 5 s. The pass at 15 s notices
-that a lease was renewed at 12 s (probe = 15 s). Without further renewals the conditions become
-Unknown in the first pass after 65 s, at 70 s.
+that a lease was renewed at 12 s (probe = 15 s). If the lease is not renewed again, the conditions
+become Unknown in the first pass after 65 s, which is the pass at 70 s.
 
 The startup grace period applies to a node without a Ready condition. The saved health of a node
 (`NodeHealth`) outlives the Node object.

@@ -73,7 +73,7 @@ def _usable(pod: Pod, name: str, related: RelatedObjects, *, is_own: bool) -> Re
 
 
 def is_for_pod(claim: ResourceClaim, pod: Pod) -> bool:
-    """Return whether this pod owns the claim, rather than an earlier pod of the same name."""
+    """Return whether the claim belongs to this pod, and not to an earlier pod of the same name."""
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)
 

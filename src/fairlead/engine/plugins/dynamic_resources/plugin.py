@@ -156,9 +156,9 @@ class _Claims:
     special claim is the claim that the scheduler creates for a pod's extended resources. `stale` is
     the special claim of an earlier attempt. `demands` caches the results of `_demand`. `unready`
     are the claims whose binding conditions failed or timed out. `unavailable` are the claims that
-    made Filter reject a node. Both contain indexes into `all`. `shared` are the keys of the claims
-    whose allocation another pod of the same PodGroup assumed. `all` contains these claims with that
-    allocation.
+    made Filter reject a node. `unready` and `unavailable` contain indexes into `all`. `shared` are
+    the keys of the claims whose allocation another pod of the same PodGroup assumed. `all` contains
+    these claims with that allocation.
 
     Reserve sets the other fields. `special` is the special claim for the chosen node. `placed` are
     the claims that Reserve allocated, including `special`. `assumed` are the allocations of
