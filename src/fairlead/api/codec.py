@@ -219,7 +219,7 @@ def display_name(obj: Any) -> str:
     """Return `namespace/name` of the JSON object `obj`; only `name` if it has no namespace.
 
     Messages name an object by this text. If the object has no name, its generateName is used. If it
-    has neither of them, "(unnamed)" is used.
+    has neither name nor generateName, "(unnamed)" is used.
     """
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):

@@ -1206,8 +1206,8 @@ class DeviceRequest(_View, frozen=True):
 class DeviceConstraint(_View, frozen=True):
     """An entry of spec.devices.constraints: a rule on attributes of the devices of some requests.
 
-    `match_attribute` requires equal values, `distinct_attribute` different values. Without
-    `requests`, the constraint applies to all requests.
+    `match_attribute` requires equal values, `distinct_attribute` different values. If `requests` is
+    empty, the constraint applies to all requests.
     """
 
     requests: tuple[str, ...] = ()

@@ -225,7 +225,7 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
 
 
 def _is_kept_as_written(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
-    """Return True if upstream prints a quantity unchanged; the parameters are its parts.
+    """Return True if upstream prints a quantity with these parts as it was written.
 
     `digits` must have no leading zeros.
     """

@@ -131,7 +131,7 @@ def is_guard(pod: Pod) -> bool:
 def belongs_to_node(pod: Pod) -> bool:
     """Return True if the pod cannot move to another node.
 
-    That is the case for pods of DaemonSets, static pods, mirror pods and guard pods.
+    The result is True for pods of DaemonSets, static pods, mirror pods and guard pods.
     """
     return is_daemon_pod(pod) or is_static(pod) or is_guard(pod)
 

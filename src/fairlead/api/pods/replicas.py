@@ -1,7 +1,7 @@
 """Replicas: pods that are equal in everything but the parts that identify or locate a pod.
 
-In a dump, the pods of a workload are usually adjacent. They are grouped, so that the parts that
-they have in common are examined only once.
+In a dump, the pods of a workload are usually adjacent. These pods are grouped, so that their common
+parts are examined only once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _own_condition: Final = _parts_except(PodCondition, "last_transition_time")
 class Replicas:
     """One or more pods that are equal in everything but the parts that identify or locate a pod.
 
-    They may differ in name, uid, resourceVersion, node, addresses, times, volume names and
+    The pods may differ in name, uid, resourceVersion, node, addresses, times, volume names and
     affinity. All or none of them have a node, and all or none have a start time. The affinity may
     differ because the node affinity of a DaemonSet's pod contains the name of its node.
 

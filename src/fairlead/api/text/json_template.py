@@ -120,7 +120,7 @@ class JsonTemplate:
         """Return what `_searched` would return, in a third of the time, or None.
 
         The strings in `text` are assumed to have the same lengths as those in an earlier text that
-        was equally long. This is true for most pods of a workload. The result is None if the
+        was equally long. Most pods of a workload have such strings. The result is None if the
         lengths differ, or if there was no earlier text of this length.
         """
         layout = self._layouts.get(len(text))

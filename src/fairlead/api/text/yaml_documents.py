@@ -79,8 +79,8 @@ def documents(
     TooManyValuesError is raised as soon as a document has more than `values_max` values; None means
     no limit. Keys do not count. A string counts as one value, plus one for every 64 characters.
 
-    `plain` returns the value of an unquoted scalar; it is not called for keys. It may raise
-    ScalarError.
+    `plain` returns the value of an unquoted scalar, and may raise ScalarError. `plain` is not
+    called for keys.
 
     A duplicate key is reported to `on_repeat`, and its last value is used. If `on_repeat` is None,
     a duplicate key is an error. Raises YamlError if `text` cannot be parsed.

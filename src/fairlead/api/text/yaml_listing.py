@@ -18,8 +18,8 @@ kubectl writes one key or element per line, so each line is one token. Most line
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
 This module reads two kinds of text that continue over several lines: literal blocks (`key: |`), and
-texts without quotes, such as the description of a PriorityClass. Both must have the form in which
-kubectl prints them.
+texts without quotes, such as the description of a PriorityClass. The text must have the form in
+which kubectl prints it.
 
 `yaml_documents`, the general parser, reads everything else: other texts over several lines, flow
 collections other than {} and [], anchors, tags, comments and escapes. If an item contains one of
