@@ -371,8 +371,8 @@ def find_kind(name: str) -> Kind | None:
 def reference_kind(kind: Kind) -> str:
     """Return how an ObjectRef names `kind`.
 
-    This is the name of the kind, if `find_kind` finds `kind` by its name alone. Otherwise the group
-    is appended (`Job.batch.volcano.sh`), because kinds of two groups may have the same name.
+    The result is the name of the kind if `find_kind` finds `kind` by its name alone. Otherwise the
+    group is appended (`Job.batch.volcano.sh`), because kinds of two groups may have the same name.
     """
     known = find_kind(kind.kind)
     is_found = known is not None and known.resource == kind.resource

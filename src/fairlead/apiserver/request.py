@@ -1,7 +1,7 @@
 """Request and Response, which are independent of the transport.
 
-Both are msgspec structs, because creating a frozen dataclass for each request would take six times
-as long.
+The two classes are msgspec structs, because creating a frozen dataclass for each request would take
+six times as long.
 """
 
 from __future__ import annotations

@@ -43,9 +43,10 @@ class Write(Struct, frozen=True, kw_only=True):
     receives keys and values for the audit log. `options` are the request's options as the client
     sent them. `rights` checks further permissions of the user; it is None if the user has all
     permissions. `view` converts an object to the subresource's kind, such as Scale. `conversions`
-    is set if the objects of the write are custom resources in the version of the request. It is
-    None if the objects have the version in which they are stored. `generated_name` is the name that
-    the server chose for a new object because the request has only a generateName, otherwise "".
+    is set if the objects of the write are custom resources in the version of the request.
+    `conversions` is None if the objects have the version in which they are stored. `generated_name`
+    is the name that the server chose for a new object because the request has only a generateName,
+    otherwise "".
     """
 
     dry_run: bool = False

@@ -89,7 +89,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     def fields(self) -> Schema:
         """The schema for managedFields and server-side apply.
 
-        It is built at its first use, because building it takes long for a large definition.
+        The schema is built at its first use, because building it takes long for a large definition.
         """
         return object_schema(self.schema)
 

@@ -62,7 +62,7 @@ def new_server(
 ) -> CertificateKeyPair:
     """Return a server certificate for `hosts` (names and addresses) and SERVER_NAMES.
 
-    It expires at `now + VALIDITY`.
+    The certificate expires at `now + VALIDITY`.
     """
     names = dict.fromkeys((*SERVER_NAMES, *hosts))
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])

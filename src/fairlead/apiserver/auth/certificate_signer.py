@@ -90,9 +90,9 @@ def sign(
 ) -> str:
     """Return the certificate (PEM) for `request`.
 
-    It expires at `now + lifetime` or with the authority's certificate, whichever is earlier. To
-    tolerate clock skew, it is valid from `now - BACKDATING` or from the start of the authority's
-    certificate, whichever is earlier.
+    The certificate expires at `now + lifetime` or with the authority's certificate, whichever is
+    earlier. To tolerate clock skew, it is valid from `now - BACKDATING` or from the start of the
+    authority's certificate, whichever is earlier.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)

@@ -1,9 +1,9 @@
 """Converts objects between the version of a request and the internal version.
 
 The internal version is the version in which a request is handled. For a built-in kind, it is
-`Kind.stored_as`, the version in which the objects are stored. It may differ from the version of the
-request in two cases. The groups "" and events.k8s.io serve the same Events. autoscaling/v1 and v2
-serve the same HorizontalPodAutoscalers.
+`Kind.stored_as`, the version in which the objects are stored. This version may differ from the
+version of the request in two cases. The groups "" and events.k8s.io serve the same Events.
+autoscaling/v1 and v2 serve the same HorizontalPodAutoscalers.
 
 For a custom resource, as in upstream, the internal version is the version of the request. The
 objects are converted when they are read from storage and when they are stored

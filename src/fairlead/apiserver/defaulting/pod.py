@@ -90,8 +90,8 @@ def _container(container: Json) -> Json:
 def pull_policy(image: str) -> str:
     """Return the default imagePullPolicy of `image`.
 
-    It is `Always` if the tag is `latest` or the image has neither tag nor digest, otherwise
-    `IfNotPresent`.
+    The default is `Always` if the tag is `latest` or the image has neither tag nor digest,
+    otherwise `IfNotPresent`.
     """
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]

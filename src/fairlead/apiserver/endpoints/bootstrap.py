@@ -1,7 +1,7 @@
 """Objects that every API server creates at start: APIServices, priority levels and flow schemas.
 
-They have no effect in Fairlead, because its server serves all groups itself and never queues
-requests. The objects exist because clients and tools read and change them.
+These objects have no effect in Fairlead, because its server serves all groups itself and never
+queues requests. The objects exist because clients and tools read and change them.
 
 upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go
@@ -86,8 +86,8 @@ def _add_rules(store: Store, stored: Json, rules: Iterable[Json], now: int) -> N
 def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:
     """Yield the APIServices, priority levels and flow schemas that a server creates at start.
 
-    They have no status yet: post-start hooks write the status of APIServices and flow schemas.
-    `gates` are the enabled feature gates; some gates add APIServices.
+    The objects have no status yet: post-start hooks write the status of APIServices and flow
+    schemas. `gates` are the enabled feature gates; some gates add APIServices.
     """
     yield from _api_services(gates)
     yield from _priority_levels()

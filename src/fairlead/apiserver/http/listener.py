@@ -105,8 +105,8 @@ class Listener:
     async def _abort_connections(self) -> None:
         """Abort connections that clients keep open.
 
-        They are aborted instead of closed, because closing a TLS connection waits for the client's
-        reply.
+        The connections are aborted instead of closed, because closing a TLS connection waits for
+        the client's reply.
         """
         for connection in list(self._server.server_state.connections):
             transport = getattr(connection, "transport", None)

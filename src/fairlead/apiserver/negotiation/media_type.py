@@ -124,8 +124,8 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 def error_media_type(accept: str) -> str:
     """Return the media type of a Status for a client that sent the Accept header `accept`.
 
-    This is the media type of the first clause that allows JSON or YAML and requests no view. If
-    there is no such clause, it is JSON.
+    The result is the media type of the first clause that allows JSON or YAML and requests no view.
+    If there is no such clause, it is JSON.
     """
     for clause in clauses(accept):
         media_type = _media_type(clause)

@@ -66,7 +66,7 @@ def read(kind: Kind, obj: Json) -> Json:
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
     """Return `new` with the fields that its kind always encodes, even if they are empty.
 
-    `old` is the stored object that `new` replaces. It is None if `new` is a new object.
+    `old` is the stored object that `new` replaces. `old` is None if `new` is a new object.
     """
     schema = _schema(kind)
     if schema is None:

@@ -3,7 +3,7 @@
 Groups are in the order of `kind_table.GROUP_VERSIONS`. After them come the groups of custom
 resources, and then metrics.k8s.io. The versions of a group are sorted from most to least stable.
 
-The groups of custom resources have equal priorities. They are sorted by the names of their
+The groups of custom resources have equal priorities. These groups are sorted by the names of their
 APIServices, which begin with the version: v1.example.com comes before v1beta1.a.com. If several
 groups have a resource of the same name, kubectl reads that of the first group.
 

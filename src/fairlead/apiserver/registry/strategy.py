@@ -107,8 +107,8 @@ def _spec(obj: Json) -> Json:
 class ResourceStrategy(Struct, frozen=True, kw_only=True):
     """The rules of one kind, grouped by their use.
 
-    Functions receive JSON objects and return new ones; they must not mutate the objects. They raise
-    ApiError to refuse a request.
+    Functions receive JSON objects and return new ones; they must not mutate the objects. Functions
+    raise ApiError to refuse a request.
     """
 
     # --- create ------------------------------------------------------------------------------

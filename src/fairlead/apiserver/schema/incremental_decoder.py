@@ -20,8 +20,8 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 
     `old` is already in stored form. A field whose value is the same Python object in `old` and
     `new` is not decoded again. Raises TypeMismatchError for a value of a wrong type. The path in
-    the error does not start at the root. It starts at the innermost JSON object that contains the
-    value and also exists in `old`.
+    the error does not start at the root. The path starts at the innermost JSON object that contains
+    the value and also exists in `old`.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]

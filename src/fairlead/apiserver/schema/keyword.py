@@ -1,7 +1,7 @@
 """Checks a single value against the keywords of a JSON schema.
 
-The keywords are OpenAPI's. They come from the schema of a custom resource, or from the facts about
-a field of a built-in type (`api.facts`).
+The keywords are OpenAPI's. Keywords come from the schema of a custom resource, or from the facts
+about a field of a built-in type (`api.facts`).
 
 upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,values}.go
 """

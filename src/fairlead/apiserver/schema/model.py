@@ -255,8 +255,8 @@ def schemas(version: str = VERSION) -> SchemaSet:
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of types and fields in the Kubernetes version `version`.
 
-    They are keyed by type name, then by field name. The description of the type itself has the
-    field name "".
+    The descriptions are keyed by type name, then by field name. The description of the type itself
+    has the field name "".
     """
     path = data_folder("fairlead.apiserver.schema").joinpath(f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)

@@ -1,7 +1,7 @@
 """The types of API groups for which an OpenAPI document replaces the generated tables.
 
-Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document. It has the form that an
-API server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`). Only
+Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document. The document has the form
+that an API server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`). Only
 `components.schemas` is read. The file adds the types that the generated tables do not have.
 
 A published document sorts fields by name. It does not contain the protobuf number of a field, or

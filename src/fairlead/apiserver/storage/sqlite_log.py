@@ -1,8 +1,8 @@
 """SqliteLog: the SQLite file of the write-ahead log.
 
-It contains the newest version of every object, and the recent changes, from which watches resume
-after a restart. With `synchronous=FULL`, the file survives a power failure; otherwise, it survives
-only a crash of the process.
+The file contains the newest version of every object, and the recent changes, from which watches
+resume after a restart. With `synchronous=FULL`, the file survives a power failure; otherwise, it
+survives only a crash of the process.
 
 The text of a change is written once, to the table `log`. A row that a later change supersedes is
 deleted when watches can no longer resume from it.

@@ -326,8 +326,8 @@ class Storage:
     def kinds(self) -> list[Kind]:
         """Return the kinds that have or had objects.
 
-        They are in the order in which their first objects were stored. A custom kind is returned in
-        its storage version.
+        The kinds are in the order in which their first objects were stored. A custom kind is
+        returned in its storage version.
         """
         return list(self._kinds.values())
 
@@ -419,9 +419,9 @@ class Storage:
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
         """Add or replace objects that already have versions, without calling listeners.
 
-        `version` is the newest version of the objects. It becomes the version of the storage,
-        unless the storage already has a higher version. The log becomes empty, so watches can start
-        only at the version of the storage.
+        `version` is the newest version of the objects. `version` becomes the version of the
+        storage, unless the storage already has a higher version. The log becomes empty, so watches
+        can start only at the version of the storage.
         """
         for kind, obj in objects:
             meta = obj["metadata"]
@@ -473,7 +473,8 @@ class Storage:
         """Call `listener` with each later change; return a function that unsubscribes `listener`.
 
         `concerns` returns whether the listener needs the changes of a resource, such as
-        `leases.coordination.k8s.io`. It must always return the same value for the same resource.
+        `leases.coordination.k8s.io`. `concerns` must always return the same value for the same
+        resource.
         """
         subscription = listener, concerns
         self._subscriptions.append(subscription)

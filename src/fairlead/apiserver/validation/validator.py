@@ -1,8 +1,8 @@
 """Validators, which a store calls before it writes an object.
 
-`ApiValidator` is for API servers. `SimulationValidator` checks less (see `simulation`). Both raise
-an ApiError that contains the object's name and all invalid fields. The code of the error is 400
-for a field of the wrong type, otherwise 422.
+`ApiValidator` is for API servers. `SimulationValidator` checks less (see `simulation`). Both
+classes raise an ApiError that contains the object's name and all invalid fields. The code of the
+error is 400 for a field of the wrong type, otherwise 422.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go
 """

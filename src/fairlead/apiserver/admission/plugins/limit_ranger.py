@@ -39,9 +39,9 @@ class LimitRanger:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a new pod gets the default resources of its namespace's LimitRanges.
 
-        Raises ApiError 403 if the resources are out of range. This applies to new pods, resized
-        pods and PersistentVolumeClaims. An object with a malformed amount is returned unchanged;
-        validation refuses it later.
+        Raises ApiError 403 if the resources of a new pod, a resized pod or a PersistentVolumeClaim
+        are out of range. An object with a malformed amount is returned unchanged; validation
+        refuses it later.
         """
         if not _is_limited(attributes):
             return attributes.obj

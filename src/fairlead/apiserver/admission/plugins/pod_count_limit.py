@@ -1,6 +1,6 @@
 """PodCountLimit: limits the number of pods of a local server (no upstream plugin).
 
-It protects the server from a workload that requests a billion replicas by mistake. In a real
+The limit protects the server from a workload that requests a billion replicas by mistake. In a real
 cluster, etcd and the nodes limit the number of pods.
 """
 

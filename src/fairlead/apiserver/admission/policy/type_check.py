@@ -47,8 +47,8 @@ _Structures = dict[str, Mapping[str, CelType]]
 def expression_warnings(policy: Json, kinds: Iterable[Kind], param: Kind | None) -> list[Json]:
     """Return the warnings about the expressions of `policy` for objects of `kinds`.
 
-    `param` is the kind of the policy's parameters. It is None if the policy has no parameters or
-    the server does not serve their kind.
+    `param` is the kind of the policy's parameters. `param` is None if the policy has no parameters
+    or the server does not serve their kind.
     """
     checks = [_TypeCheck(kind, param, policy["spec"]) for kind in kinds if _has_schema(kind)]
     warnings: list[Json] = []

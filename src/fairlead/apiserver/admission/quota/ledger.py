@@ -95,7 +95,7 @@ class QuotaLedgers:
     def are_counted(self, namespace: str) -> bool:
         """Return whether changes in `namespace` are counted.
 
-        They are counted after the first call of `status` for a quota in the namespace.
+        The changes are counted after the first call of `status` for a quota in the namespace.
         """
         return bool(self._ledgers.get(namespace))
 

@@ -4,8 +4,8 @@ The plugin enforces the limits in a quota's status. A quota limits nothing until
 controller has set `status.hard`. An admitted request is added to `status.used` immediately, so the
 next request is checked against the higher usage. Only the quota controller lowers `status.used`.
 
-The resources in `ResourceQuota.limited` can be used only if a quota covers them. This can restrict,
-for example, who may use high priority classes.
+The resources in `ResourceQuota.limited` can be used only if a quota covers them. Such a rule can
+restrict, for example, who may use high priority classes.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go:CheckRequest
 """

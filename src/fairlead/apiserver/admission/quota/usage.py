@@ -71,8 +71,8 @@ def counted_until(kind: Kind, obj: Json) -> int | None:
     """Return the time (ns since 1970) after which quotas count only `count/pods` for a pod.
 
     Return None for all objects except terminating pods. The time is the pod's deletionTimestamp
-    plus its grace period. A pod that still exists then is probably on a lost node. It must not
-    prevent the creation of its replacement.
+    plus its grace period. A pod that still exists then is probably on a lost node. Such a pod must
+    not prevent the creation of its replacement.
     """
     # upstream: evaluator/core/pods.go:QuotaV1Pod, which adds the grace period to the deletion time
     meta = obj["metadata"]
@@ -301,7 +301,7 @@ def effective_spec(pod: Json) -> Json:
     """Return the spec of `pod`, with the requests and limits that quotas count.
 
     During a resize, the desired, the allocated and the actual amounts of a container can differ.
-    Quotas count the largest of them. They ignore the desired amounts if the resize is infeasible.
+    Quotas count the largest of them. Quotas ignore the desired amounts if the resize is infeasible.
     """
     spec: Json = pod["spec"]
     status = pod.get("status") or {}

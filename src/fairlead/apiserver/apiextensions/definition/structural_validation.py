@@ -221,7 +221,7 @@ def _undeclared_in_junctions(
 ) -> Iterator[Cause]:
     """Yield an error for each field that junctions validate but the schema does not declare.
 
-    Junctions are `allOf`, `anyOf`, `oneOf` and `not`. They are in `raw`, which is at
+    Junctions are `allOf`, `anyOf`, `oneOf` and `not`. The junctions are in `raw`, which is at
     `validation_path`. `declared` is the schema that must declare the fields, and its path is
     `declared_path`.
     """

@@ -133,8 +133,8 @@ def is_same(value: Any, old: Any) -> bool:
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
     """Return a function that maps a list item to the item of `old` with the same key values.
 
-    `old` is the list before an update. The function returns ABSENT if `old` has no such item. It
-    always returns ABSENT if `schema` declares no keys; only lists of type map have keys.
+    `old` is the list before an update. The function returns ABSENT if `old` has no such item. The
+    function always returns ABSENT if `schema` declares no keys; only lists of type map have keys.
     """
     keys = schema.raw.get("x-kubernetes-list-map-keys")
     if not keys or not isinstance(old, list):

@@ -127,8 +127,8 @@ class WatchScope(Struct, frozen=True):
     def event(self, change: StoredChange, obj: Json, before: Json | None) -> WatchEvent | None:
         """Return the event for `change`, as `event_of` does.
 
-        `obj` is the object of `change`, and `before` is the object before the change. Both have the
-        API version of the watch.
+        `obj` is the object of `change`, and `before` is the object before the change. `obj` and
+        `before` have the API version of the watch.
         """
         if self.predicate.is_everything:
             return change.type, obj
@@ -417,7 +417,10 @@ class Watches:
     def _line(
         self, encoder: WatchEventEncoder, version: int, event: WatchEvent, *, is_first: bool
     ) -> bytes:
-        """Return the encoded `event` for the change with `version`; `encoder` is shared."""
+        """Return the line of `event`, which `encoder` encodes only once for all watches.
+
+        `version` is the version of the change that caused the event.
+        """
         if version != self._lines_version:
             self._lines.clear()
             self._lines_version = version

@@ -158,8 +158,8 @@ def without_duplicate_owners(
 ) -> Json:
     """Return `obj` without repeated owner references, and warn the client about them.
 
-    `is_admitted` is False if `obj` is the body of the request. It is True if `obj` is the result of
-    a patch or of mutating admission; the warning then mentions mutating admission.
+    `is_admitted` is False if `obj` is the body of the request. `is_admitted` is True if `obj` is
+    the result of a patch or of mutating admission; the warning then mentions mutating admission.
 
     upstream: apiserver/pkg/endpoints/handlers/rest.go:dedupOwnerReferencesAndAddWarning
     """

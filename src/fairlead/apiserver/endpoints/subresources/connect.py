@@ -1,7 +1,7 @@
 """The subresources exec, attach, portforward and proxy.
 
-They always fail, because containers are simulated. Webhooks and policies for the operation CONNECT
-apply first, as they would to a real connection.
+Requests to these subresources always fail, because containers are simulated. Webhooks and policies
+for the operation CONNECT apply first, as they would to a real connection.
 
 upstream: pkg/registry/core/pod/rest/subresources.go
 """

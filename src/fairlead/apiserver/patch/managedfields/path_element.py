@@ -170,7 +170,7 @@ def _value_text(value: Any) -> str:
 def is_leaf(schema: Schema, value: Any) -> bool:
     """Return whether `value` is one field, without fields below it.
 
-    This is true of an atomic value, a scalar, and a value of the wrong type.
+    The result is True for an atomic value, a scalar, and a value of the wrong type.
     """
     if schema.topology is ElementRelationship.ATOMIC or not is_composite(schema):
         return True

@@ -290,8 +290,9 @@ class StoredForm:
     def _has_shared(self, pod: Pod) -> bool:
         """Return whether the fields that `_read_fields` reads from the spec are complete and valid.
 
-        If an earlier pod had equal values in these fields, the method also changes `pod`. It
-        replaces parts of the pod's spec by the Python objects of the earlier pod (see `has`).
+        If an earlier pod had equal values in these fields, the method also changes `pod`. The
+        method then replaces parts of the pod's spec by the Python objects of the earlier pod (see
+        `has`).
         """
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))

@@ -3,8 +3,8 @@
 Internal types have no JSON tags, so Go prints every field under its Go name. Go also prints fields
 that the object does not have: pointers, lists and maps as null, strings as "", and numbers as 0.
 Most internal types have the same fields as the versioned types, in the same order. `_DECLARED`
-lists the fields of the other types. Each is written as `Name`, or as `Name=jsonName` if the two
-names differ in more than their case.
+lists the fields of the other types. Each field is written as `Name`, or as `Name=jsonName` if the
+two names differ in more than their case.
 
 upstream: pkg/apis/*/types.go, encoding/json
 """

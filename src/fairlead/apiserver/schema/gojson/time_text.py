@@ -1,8 +1,8 @@
 """Timestamps as Go's time.Parse reads them, and its error messages.
 
 `api.timestamp.parse_timestamp` reads most timestamps. Where it fails, this module reads the other
-timestamps that Go accepts. They have an hour of one digit, a comma before the fraction, or a zone
-offset of up to 24 hours and 60 minutes.
+timestamps that Go accepts. These timestamps have an hour of one digit, a comma before the fraction,
+or a zone offset of up to 24 hours and 60 minutes.
 
 Go reports the leftmost invalid part, except that it checks the day of the month last.
 

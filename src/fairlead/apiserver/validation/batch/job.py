@@ -419,8 +419,8 @@ def _check_completions(before: Json, after: Json) -> Causes:
 def _is_waiting(job: Json) -> bool:
     """Return whether updates may change resources and scheduling directives in the pod template.
 
-    This is the case if `job` is suspended and has no active pods. In addition, its status must have
-    no startTime, or the condition Suspended must be True.
+    The result is True if `job` is suspended and has no active pods. In addition, its status must
+    have no startTime, or the condition Suspended must be True.
     """
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs

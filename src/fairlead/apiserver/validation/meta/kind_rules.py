@@ -25,9 +25,9 @@ CheckUpdate = Callable[[Json, Json], Causes]
 class KindRules(Struct, frozen=True, kw_only=True):
     """The validation rules of one kind. The default values are for a kind without special rules.
 
-    The check `new` is for new objects, and the check `changed` is for the results of updates. Both
-    take the object's JSON and its typed view. The check `update` compares the JSON of the old and
-    the new object.
+    The check `new` is for new objects, and the check `changed` is for the results of updates. `new`
+    and `changed` take the object's JSON and its typed view. The check `update` compares the JSON of
+    the old and the new object.
     """
 
     # --- metadata ----------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Merges matchLabelKeys and mismatchLabelKeys into the label selectors in a pod's spec.
 
 Each key is the name of a label. When a pod is created, the server looks up the pod's own value of
-this label. It adds a requirement for this value to the stored labelSelector. Readers of the pod
-then need only the selector. If a pod in a dump already has such a requirement, the requirement is
-not added again.
+this label. The server adds a requirement for this value to the stored labelSelector. Readers of the
+pod then need only the selector. If a pod in a dump already has such a requirement, the requirement
+is not added again.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """

@@ -1,8 +1,8 @@
 """Allocates a cluster IP for each Service, and node ports if its type needs them.
 
-The functions raise ApiError 422 if a requested address or node port is not available. They raise
-ApiError 500 if a requested health check node port is not available, or if no address or port is
-left.
+The functions raise ApiError 422 if a requested address or node port is not available. The functions
+raise ApiError 500 if a requested health check node port is not available, or if no address or port
+is left.
 
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
 """
