@@ -312,8 +312,8 @@ class SignalError(KeyboardInterrupt):
     """Raised in the main thread when the process receives the signal `number`.
 
     SignalError is a subclass of KeyboardInterrupt, because asyncio and the code that calls users'
-    plugins do not catch KeyboardInterrupt. They catch most other exceptions; for example, asyncio
-    only logs an exception in a callback.
+    plugins do not catch KeyboardInterrupt. asyncio and this code catch most other exceptions; for
+    example, asyncio only logs an exception in a callback.
     """
 
     def __init__(self, number: int) -> None:

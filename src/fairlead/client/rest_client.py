@@ -376,7 +376,7 @@ class RestClient:
     ) -> AsyncGenerator[list[bytes]]:
         """Send a GET and yield the complete lines of the response as they arrive.
 
-        Yields lists of lines. The first one is empty, and means that the server has accepted the
+        Yields lists of lines. The first list is empty, and means that the server has accepted the
         request. An incomplete last line is dropped. Raises RequestError if the request is refused,
         if the connection breaks, or if the response has not ended after `seconds_max`. Raises
         ConnectionConfigError if the credentials or TLS settings cannot be used.

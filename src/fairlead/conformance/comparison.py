@@ -42,7 +42,7 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case; the case counts as `verdict`, neither as agreement nor as mismatch."""
+    """A note on a case that counts neither as agreement nor as mismatch, but as `verdict`."""
 
     text: str
     verdict: str = "corrected"

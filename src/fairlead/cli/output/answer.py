@@ -166,7 +166,7 @@ def _known_failures(answer: WhatIfAnswer) -> list[str]:
 def _run_facts(answer: WhatIfAnswer, *, has_details: bool) -> Section:
     """Return the section of facts about both runs: the input, the period, the seed, the releases.
 
-    It also says what happened in the run without the change.
+    The section also says what happened in the run without the change.
     """
     changed = answer.changed
     span = for_readers(changed.after_start(changed.ended_at))

@@ -1,8 +1,8 @@
 """Recovery: ends the pauses of several ListWatches when their API server answers again.
 
-After a long outage, each ListWatch pauses for up to a minute before its next request. The first one
-that can read its resource again tells the others. In client-go, each reflector waits for the end of
-its own pause.
+After a long outage, each ListWatch pauses for up to a minute before its next request. The first
+ListWatch that can read its resource again tells the other ListWatches. In client-go, each reflector
+waits for the end of its own pause.
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ class Reflector:
     def ended(self, now: int) -> None:
         """Record that a watch ended without an error.
 
-        This counts as a failure if the watch was to stream a list and the list is not complete.
+        The end counts as a failure if the watch was to stream a list and the list is not complete.
         """
         if self._listed is not None:
             self._reset_backoff()

@@ -45,7 +45,7 @@ def _shown(scene: Scene, claim: NodeClaim) -> Json:
 
 
 def decide_static(case: Json) -> Json:
-    """Return the decisions of one reconciliation of each static NodePool, as in the recordings."""
+    """Reconcile each static NodePool once; return the decisions, in the form of the recordings."""
     scene = Scene(case)
     found: Json = {}
     for name, pool in scene.cluster.node_pools.items():

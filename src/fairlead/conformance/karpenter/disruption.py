@@ -127,5 +127,5 @@ def _with_text(scene: Scene, outcome: DisruptionCommand | KeepReason) -> Disrupt
 
 
 def _text_of(scene: Scene, reason: KeepReason) -> str:
-    """Return upstream's text for `reason`; "" if the reason no longer applies."""
+    """Return upstream's text for `reason`; "" if the node could be disrupted now."""
     return scene.loop.context.simulator.text_of(reason, scene.now) or ""

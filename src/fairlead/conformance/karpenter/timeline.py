@@ -1,7 +1,7 @@
 """Replays a recorded timeline: controllers, provider and kubelets step by step.
 
 Each step advances the clock, changes objects, and runs actions. Some actions run one pass of a
-controller. The others (`launch`, `register`, `initialize`, `bind`, `terminate`) simulate the
+controller. The other actions (`launch`, `register`, `initialize`, `bind`, `terminate`) simulate the
 provider and the kubelets, as the recorder did.
 """
 
@@ -98,9 +98,9 @@ class _Timeline(Scene):
     def step(self, step: Json) -> Json:
         """Advance the clock, apply the changes of `step`, and run its actions.
 
-        The returned object has the result of each action, keyed by the action's name. It also has
-        the last error of a change (`opError`) and the seconds since the start of the timeline
-        (`t`).
+        The returned object has the result of each action, keyed by the action's name. The object
+        also has the last error of a change (`opError`) and the seconds since the start of the
+        timeline (`t`).
         """
         self.now += seconds(step.get("advanceSeconds", 0))
         found: Json = {}

@@ -1,9 +1,9 @@
 """Replays recorded traces: pods scheduled one after the other in a changing cluster.
 
-Where the scheduler would choose a node at random, the trace uses the first node by name, so every
-step has one result. As in the recording, a pod runs as soon as it is bound, and an unschedulable
-pod is deleted. Victims of preemption are deleted immediately, and the pod that preempted them is
-retried in the same step. The statuses of disruption budgets do not change.
+Where the scheduler would choose a node at random, the trace uses the first node by name, so each
+step has only one possible result. As in the recording, a pod runs as soon as it is bound, and an
+unschedulable pod is deleted. Victims of preemption are deleted immediately, and the pod that
+preempted them is retried in the same step. The statuses of disruption budgets do not change.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ _INDENT: Final = "  "
 class RefusedNode:
     """An infeasible node; `why` are the table cells with the reason.
 
-    `remedy` is a change that would make the pod fit on the node. It is "" if no such change is
-    known, and None if the table has no column for remedies. Smaller changes have a smaller `rank`.
+    `remedy` is a change that would make the pod fit on the node. `remedy` is "" if no such change
+    is known, and None if the table has no column for remedies. Smaller changes have a smaller
+    `rank`.
     """
 
     node: str

@@ -45,8 +45,8 @@ def explain_running(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
     """Return the scheduler's explanation of a pod, as text or JSON.
 
     The response has status 503 if this replica is not the leader, runs no scheduler, or runs with
-    --shadow. It has status 404 if the scheduler does not know the pod, or if the pod waits for the
-    batch scheduler. Extenders are not called.
+    --shadow. The response has status 404 if the scheduler does not know the pod, or if the pod
+    waits for the batch scheduler. Extenders are not called.
     """
     if not isinstance(runner.engine, Engine):
         return PodAnswer(

@@ -97,9 +97,9 @@ View = TypeVar("View", Node, Pod, Event, _Metrics)
 class Reading:
     """A cluster at the time `now`, which is 0 if unknown.
 
-    `node_usage` is keyed by the node's name, and `pod_usage` by the pod's key. Both are empty if
-    the Metrics API is not served or refuses access. `left_out` names the objects that cannot be
-    decoded, each with its problem.
+    `node_usage` is keyed by the node's name, and `pod_usage` by the pod's key. `node_usage` and
+    `pod_usage` are empty if the Metrics API is not served or refuses access. `left_out` names the
+    objects that cannot be decoded, each with its problem.
     """
 
     name: str

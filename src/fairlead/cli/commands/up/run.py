@@ -254,10 +254,10 @@ def _set_clock(options: UpOptions, clock: LocalClock, instant: Instant) -> None:
 def _data_dir(options: UpOptions, now: datetime) -> DataDir:
     """Return the CA, the keys and the users of the cluster.
 
-    They are read from the data directory, which is created if it does not exist. The users of
-    `options` are added to it. If no option names a data directory, the CA, the keys and the users
-    are newly created, and not stored. Raises InputError if the data directory cannot be used, or if
-    one of its users has the name of the administrator.
+    The CA, the keys and the users are read from the data directory, which is created if it does not
+    exist. The users of `options` are added to it. If no option names a data directory, the CA, the
+    keys and the users are newly created, and not stored. Raises InputError if the data directory
+    cannot be used, or if one of its users has the name of the administrator.
     """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)

@@ -12,9 +12,9 @@ on, a section gets only rows that fit on the screen.
    first.
 7. Each section gets more rows, up to its maximum number.
 
-If rows are left out, the last lines of the screen name the option that prints everything. They also
-name the sections that got no row, as many as fit, in the order of their ranks. Sections are printed
-in the order of the answer, regardless of their rank.
+If rows are left out, the last lines of the screen name the option that prints everything. The last
+lines also name the sections that got no row, as many as fit, in the order of their ranks. Sections
+are printed in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 2  104 rows  14 printed: all lines that the other sections do not need
@@ -142,7 +142,8 @@ def _narrow_words(sections: Sequence[Section], rows: Sequence[int], width: int) 
 def _not_shown(titles: Sequence[str], narrow: str, width: int) -> str:
     """Return the text about the sections `titles`, of which no row is printed.
 
-    It names as many titles as fit in `_LAST_LINES` lines, but at least one. `narrow` is added.
+    The text names as many titles as fit in `_LAST_LINES` lines, but at least one. `narrow` is
+    added.
     """
     for most in range(len(titles), 0, -1):
         others = len(titles) - most

@@ -36,8 +36,8 @@ _POD_AND_WHY: Final = re.compile(r"\S+/\S+ => (.*?)(?= \S+/\S+ => |  and \d+ oth
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> tuple[Section, ...]:
     """Return the sections about the node autoscaler in `run`.
 
-    They show the totals, what the autoscaler did, why pods trigger no scale-up, and why nodes stay.
-    If `without_change` is given, the sections compare both runs.
+    The sections show the totals, what the autoscaler did, why pods trigger no scale-up, and why
+    nodes stay. If `without_change` is given, the sections compare both runs.
     """
     outcome = run.autoscaling
     if outcome is None:
@@ -94,7 +94,7 @@ def _print_groups(
 def pod_autoscalers(run: RunOutcome) -> Section:
     """Return the section of the HorizontalPodAutoscalers that scaled a workload in `run`.
 
-    It also contains the HorizontalPodAutoscalers that need more replicas than maxReplicas.
+    The section also contains the HorizontalPodAutoscalers that need more replicas than maxReplicas.
     """
     acted = [one for one in run.pod_autoscalers if one.changes or one.shortage]
     acted.sort(key=lambda one: (one.shortage is None, -len(one.changes), one.autoscaler))

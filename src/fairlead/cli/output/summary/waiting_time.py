@@ -25,7 +25,7 @@ _SHOWN_MAX: Final = 5
 def waiting_section(run: RunOutcome) -> Section:
     """Return the section on the waits of the pods of `run`.
 
-    It is empty if the waits are not worth a section (`RunOutcome.has_long_waits`).
+    The section is empty if the waits are not worth a section (`RunOutcome.has_long_waits`).
     """
 
     def show(console: Console, count: int) -> None:

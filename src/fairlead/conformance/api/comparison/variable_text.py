@@ -1,7 +1,7 @@
 """Compares texts that vary between runs of upstream.
 
-They vary for three reasons: they contain generated names, Go iterates maps in random order, and
-upstream chooses randomly among equal nodes and quotas.
+The texts vary for three reasons: they contain generated names, Go iterates maps in random order,
+and upstream chooses randomly among equal nodes and quotas.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The environment of the recorded kubectl commands.
 
-It consists of the time, the current namespace, the editors that `kubectl edit` calls, and objects
-of other users.
+The environment consists of the time, the current namespace, the editors that `kubectl edit` calls,
+and objects of other users.
 """
 
 from __future__ import annotations

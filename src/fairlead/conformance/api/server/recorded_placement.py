@@ -1,7 +1,8 @@
 """RecordedPlaces: a scheduler plugin that repeats the random placements of the recording.
 
 If several nodes have the highest score, upstream chooses one of them at random, and later commands
-depend on the choice. This plugin then prefers the recorded node. It never outweighs other plugins.
+depend on the choice. This plugin then prefers the recorded node. The plugin never outweighs other
+plugins.
 
 upstream: pkg/scheduler/schedule_one.go:selectHost
 """
