@@ -27,8 +27,9 @@ class ClusterAutoscalerConfig(Struct, frozen=True):
     """The configuration of a Cluster Autoscaler with a simulated provider.
 
     `groups` and `outages` configure the provider. `options` configures the autoscaler. `priorities`
-    is the value of `data.priorities` in the ConfigMap of the priority expander. It is None if there
-    is no ConfigMap. `timers` are those of an autoscaler that was running before the run.
+    is the value of `data.priorities` in the ConfigMap of the priority expander. `priorities` is
+    None if there is no ConfigMap. `timers` are those of an autoscaler that was running in the
+    cluster before the simulated run.
     """
 
     groups: tuple[NodeGroupSpec, ...]

@@ -412,7 +412,7 @@ class ClusterAutoscaler:
         return found
 
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
-        """Return the limits without which pods would get new nodes, by the key of the pod."""
+        """Return, by the key of the pod, the limits that keep pods from getting new nodes."""
         waiting = {
             pod: why
             for pod, why in self.history.without_scale_up.items()

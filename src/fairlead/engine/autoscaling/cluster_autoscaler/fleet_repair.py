@@ -97,8 +97,9 @@ class FleetRepair:
     def fix_sizes(self, now: Instant) -> bool:
         """Lower the target size of each group that has fewer nodes than its target size.
 
-        This is done only after the mismatch has lasted for the maximum provision time. Returns
-        whether a target size was lowered. Raises RepairError if the provider refuses.
+        A target size is lowered only after the group has had too few nodes for the maximum
+        provision time. Returns whether a target size was lowered. Raises RepairError if the
+        provider refuses.
         """
         context, has_fixed = self._context, False
         for group in context.provider.node_groups():

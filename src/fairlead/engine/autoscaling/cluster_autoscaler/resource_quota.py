@@ -46,7 +46,7 @@ def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
 class TotalLimit(Struct, frozen=True):
     """The maximum amount of one resource in the cluster, and the amount that all nodes have.
 
-    `flag` is the flag that sets the maximum, with the GPU type for GPUs. Amounts are numbers of
+    `flag` is the flag that sets the maximum; for GPUs, the GPU type follows. Amounts are numbers of
     cores, bytes of memory, or numbers of GPUs. `of_new_node` is the amount of a new node, by node
     group. `unit` is the unit of the flag: core, GiB or GPU.
     """

@@ -261,7 +261,7 @@ class StaticAutoscaler:
         """Add a placeholder to the snapshot for each upcoming node.
 
         The upcoming nodes of a group include its registered nodes that are still starting. So these
-        nodes are removed from the snapshot. Returns `nodes` without them.
+        nodes are removed from the snapshot. Returns `nodes` without the starting nodes.
         """
         context, starting = self.context, set()
         for group, count in sorted(context.registry.upcoming_nodes(now).items()):
@@ -346,9 +346,8 @@ class StaticAutoscaler:
         """Try to scale up for `pods`.
 
         By default, there is one attempt. With --salvo-scale-up, attempts are repeated until an
-        attempt fails or no pods remain. They also end if a pod does not fit the nodes that an
-        attempt added for it.
-        upstream: static_autoscaler.go: runScaleUpSalvo
+        attempt fails or no pods remain. The attempts also end if a pod does not fit the nodes that
+        an attempt added for it. upstream: static_autoscaler.go: runScaleUpSalvo
         """
         while pods:
             status = self.orchestrator.scale_up(pods, templates, now)

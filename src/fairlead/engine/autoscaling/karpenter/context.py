@@ -24,8 +24,8 @@ class KarpenterContext(Struct, frozen=True):
     """The state that all parts of Karpenter share.
 
     `types_of` returns the instance types of a NodePool. `served` writes NodePools and NodeClaims to
-    the API server. It is None if they are not stored there. `changed` notifies all parts that the
-    cluster has changed.
+    the API server. `served` is None if the API server does not store them. `changed` notifies all
+    parts that the cluster has changed.
     """
 
     cluster: KarpenterCluster

@@ -158,7 +158,7 @@ class Karpenter:
         }
 
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
-        """Return the NodePool limits without which pods would get new nodes, by pod."""
+        """Return, by the key of the pod, the NodePool limits that keep pods from getting nodes."""
         return reached_limits(self._provisioner, self.cluster, self.pods_without_node(), now)
 
     def limited_use(self, now: Instant) -> dict[str, dict[str, int]]:
@@ -404,12 +404,12 @@ class Karpenter:
                 self._claims.delete(claim, "Deleted", now)
 
     def _change(self, now: Instant) -> None:
-        """Record a change of the cluster, so that the loops run again."""
+        """Record a change of the cluster, so that the disruption loop and passes run again."""
         self._disruption.change(now)
         self._batcher.change(now)
 
     def _change_claims(self, now: Instant) -> None:
-        """Record a change by Karpenter, so that static NodePools are checked and the loops run."""
+        """Record a change by Karpenter like `_change`; also let static NodePools be checked."""
         self._static.change(now)
         self._change(now)
 
@@ -429,7 +429,7 @@ class Karpenter:
 
     @property
     def removal_times(self) -> tuple[Instant, ...]:
-        """The times at which consolidateAfter passes for nodes that may then be removed."""
+        """The times at which nodes may be removed because the wait for consolidateAfter ends."""
         return self._claims.consolidation_times
 
     def is_working(self) -> bool:

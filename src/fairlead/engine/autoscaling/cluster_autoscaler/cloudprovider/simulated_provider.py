@@ -76,7 +76,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     (instance type, capacity type, zone) to an hourly price. `price` is the hourly price of nodes
     that have no entry in `type_prices`. The expander `price` uses the field `price` for all nodes.
     A price is None if it is unknown. `out_of_capacity` contains the periods in which the provider
-    cannot create nodes of the group. Each is (begin, end) in ns since the start of the run.
+    cannot create nodes of the group. Each period is (begin, end) in ns since the start of the run.
     `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
     the ResourceSlices that are created with a new node. `provider_name` is the cloud provider's
     name for the group, or "" if that name is the same as `id`.
@@ -231,7 +231,7 @@ class SimulatedProvider:
 
         The times in `outages` and in the field `out_of_capacity` of `specs` count from `start`, the
         start of the run. `cloud_provider` is the value of the flag --cloud-provider, such as "gce".
-        It determines the attribute `gpu_label`.
+        The value determines the attribute `gpu_label`.
         """
         self.gpu_label = _GPU_LABELS.get(cloud_provider, _GPU_PRODUCT_LABEL)
         self._outages = list(outages)

@@ -32,8 +32,8 @@ class NodeReadiness(Struct, frozen=True):
     """Whether the autoscaler treats a node as ready, and since when.
 
     `last_transition` is the latest transition time of the conditions and taints that determine
-    `is_ready`. It is 0 if the node has no Ready condition. `is_suspended` is set if the node's
-    condition Suspended is True.
+    `is_ready`. `last_transition` is 0 if the node has no Ready condition. `is_suspended` is set if
+    the node's condition Suspended is True.
     """
 
     is_ready: bool

@@ -170,7 +170,8 @@ class ClusterStateRegistry:
         """Update the state from `nodes` and from the provider's instances.
 
         `groups_with_template` contains the ids of the groups with a known template. Closes scale-up
-        requests that are complete or have timed out, and handles create errors.
+        requests that are complete or have timed out. Handles instances that the provider could not
+        create.
         """
         self._now = now
         for group in self._provider.node_groups():

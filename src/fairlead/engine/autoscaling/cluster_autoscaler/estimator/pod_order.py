@@ -46,10 +46,10 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which upstream's fast path saves the most steps.
 
-    The fast path simulates only the first new node of the group. It assumes that each further node
-    takes as many pods as the first. If several groups save equally many steps, the last of them is
-    chosen. Returns None if no group can take the fast path. As in upstream, only the requests of a
-    pod's first container are read.
+    The fast path simulates only the first new node of the group. The fast path assumes that each
+    further node takes as many pods as the first node. If several groups save equally many steps,
+    the last of them is chosen. Returns None if no group can take the fast path. As in upstream,
+    only the requests of a pod's first container are read.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):

@@ -80,8 +80,9 @@ def are_similar(a: Template, b: Template, options: AutoscalingOptions) -> bool:
     """Return whether labels, capacity, allocatable and free resources match; taints are ignored.
 
     Labels that may differ between similar groups, such as the zone, are ignored. Groups of the same
-    Azure node pool are always similar. If --balancing-label is set, none of this applies. The
-    result then tells whether both templates have the labels that the flag names, with equal values.
+    Azure node pool are always similar. If --balancing-label is set, only the labels that the flag
+    names are compared: the groups are similar if both templates have these labels with equal
+    values.
     """
     left, right = a.node.metadata.labels, b.node.metadata.labels
     if options.balancing_label:

@@ -67,7 +67,7 @@ def _newest(pool: Pool, slices: Sequence[ResourceSlice]) -> list[ResourceSlice]:
 def _pool_utilization(slices: Sequence[ResourceSlice], used: set[str]) -> float:
     """Return the average utilization of the pool's devices, between 0 and 1.
 
-    A device that consumes shared counters is a partition. All others are whole devices. Each
+    A device that consumes shared counters is a partition. All other devices are whole devices. Each
     counter set from which partitions consume counts as one partitioned device. If only whole
     devices are in use, partitioned devices are left out of the average. If only partitions are in
     use, whole devices are left out.

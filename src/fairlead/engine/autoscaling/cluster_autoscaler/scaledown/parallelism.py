@@ -20,8 +20,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import Nod
 class NodeGroupView(Struct, frozen=True):
     """The nodes to delete in one group.
 
-    `batch_size` is the number of nodes of the group that must be deleted together. It is 0 if each
-    node can be deleted alone.
+    `batch_size` is the number of nodes of the group that must be deleted together. `batch_size` is
+    0 if each node can be deleted alone.
     """
 
     group: str

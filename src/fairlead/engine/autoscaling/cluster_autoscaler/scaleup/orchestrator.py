@@ -115,7 +115,8 @@ class ScaleUpOrchestrator:
         exceed a limit.
 
         `nodes` are all existing and upcoming nodes, which count towards the cluster-wide limits.
-        They are pairs (node, group id). The group id is None for a node that already exists.
+        `nodes` contains pairs (node, group id). The group id is None for a node that already
+        exists.
 
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
         """

@@ -251,8 +251,8 @@ class ClusterSnapshot:
     def remove_node(self, name: str) -> None:
         """Remove a node with its pods; do nothing if it does not exist.
 
-        The ResourceSlices of the node are kept. They have no effect, because no other node can use
-        their devices.
+        The ResourceSlices of the node are kept. These ResourceSlices have no effect, because no
+        other node can use their devices.
         """
         info = self.table.find(name)
         if info is None:

@@ -45,8 +45,8 @@ class DisruptionCandidate(Struct, frozen=True):
     """A node that may be disrupted, its pool and instance type, and the cost of the disruption.
 
     `pods` are the pods that would be rescheduled. `instance_type` is None if the provider no longer
-    has the node's type. `price` is the hourly price of the node. It is None if no offering matches
-    the node's labels.
+    has the node's type. `price` is the hourly price of the node. `price` is None if no offering
+    matches the node's labels.
     """
 
     node: StateNode

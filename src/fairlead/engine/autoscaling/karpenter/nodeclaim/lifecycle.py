@@ -117,12 +117,12 @@ class NodeClaimLifecycle:
         return min((one for one in due if one is not None), default=None)
 
     def is_working(self) -> bool:
-        """Return whether a machine starts or a node is drained."""
+        """Return whether a machine is starting or a node is being drained."""
         return self._machines.is_waiting() or bool(self._draining)
 
     @property
     def consolidation_times(self) -> tuple[Instant, ...]:
-        """The times at which NodeClaims become Consolidatable because consolidateAfter passes."""
+        """The times at which NodeClaims become Consolidatable, at the end of consolidateAfter."""
         return tuple(self._not_yet_consolidatable.values())
 
     def continue_drain(self, node: str, now: Instant) -> None:

@@ -5,7 +5,7 @@
     registration  the Node appears; its kubelet makes it Ready at the end of the provision time
                   (`api.nodes.readiness`)
 
-The Node has no startup taints. It has the label of an initialized Node from the start. Its
+The Node has no startup taints. From the start, the Node has the label of an initialized Node. Its
 NodeClaim is initialized only when the Node is Ready.
 """
 

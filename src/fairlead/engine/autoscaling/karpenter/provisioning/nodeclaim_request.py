@@ -108,7 +108,7 @@ class NodeClaimRequest(Struct, frozen=True):
     def launches(self) -> list[tuple[InstanceType, Offering]]:
         """Return the available (type, offering) pairs in the order in which a provider tries them.
 
-        This is the order of `cheapest_first`.
+        The order is that of `cheapest_first`.
         """
         return cheapest_first(self.instance_types, self.stored_requirements, self.well_known)
 

@@ -69,7 +69,7 @@ class _Deletion(Struct, frozen=True):
     """A node whose deletion has started.
 
     `drain` is set if pods must be evicted. `batch_size` is the number of nodes of an atomic group
-    that are deleted together. It is 0 if the node can be deleted alone.
+    that are deleted together. `batch_size` is 0 if the node can be deleted alone.
     """
 
     node: Node

@@ -2,8 +2,8 @@
 
 To write a soft taint, upstream first uses the version of the node that it read at the start of the
 loop. If the loop has tainted the node for deletion since then, that version is out of date and the
-write conflicts. Upstream then sleeps 0.75 s before it retries. This also delays the later writes of
-the loop. After --max-bulk-soft-taint-time, no further write starts.
+write conflicts. Upstream then sleeps 0.75 s before it retries. The sleep also delays the later
+writes of the loop. After --max-bulk-soft-taint-time, no further write starts.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """

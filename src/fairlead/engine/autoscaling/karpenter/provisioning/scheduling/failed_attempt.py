@@ -31,9 +31,10 @@ _encode = msgspec.json.Encoder().encode
 class FailedAttempt(Struct, frozen=True):
     """A failed attempt to place a pod.
 
-    All nodes were tried before the first relaxation step, and again after each step. `reasons` are
-    the texts of these steps, and `refusals` are the results of the last try. `hosts` is the number
-    of placeholders for hostnames that the attempt used.
+    A relaxation step removes one preference of the pod. All nodes were tried before the first step,
+    and again after each step. `reasons` are the texts of these steps, and `refusals` are the
+    results of the last try. `hosts` is the number of placeholders for hostnames that the attempt
+    used.
     """
 
     refusals: list[AddRefusal]

@@ -56,7 +56,7 @@ def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
 
 
 def without_required_node_affinity_term(pod: Pod) -> Relaxed | None:
-    """Return (pod without its first required node affinity term, upstream's text about that).
+    """Remove the first required node affinity term; return (new pod, upstream's text about this).
 
     Returns None if the pod has at most one such term.
     """
@@ -119,7 +119,7 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 
 
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
-    """Return (pod without its first ScheduleAnyway constraint, upstream's text about that).
+    """Remove the first ScheduleAnyway constraint; return (new pod, upstream's text about this).
 
     As in upstream, the last constraint of the list moves to the position of the removed one.
     """

@@ -1,4 +1,4 @@
-"""Topology: all topology groups of a pass. They restrict the nodes on which a pod may be placed.
+"""Topology: the topology groups of a pass, which restrict the nodes on which a pod may be placed.
 
 A pod is restricted by the groups of its own terms and by inverse groups. An inverse group belongs
 to a required anti-affinity term of other pods. It counts the pods that have the term, and restricts
