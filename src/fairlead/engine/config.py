@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class EngineConfig(Struct, frozen=True, kw_only=True):
     """The configuration of an engine.
 
-    `seed` decides ties between equally good choices. It also determines how long the machines of
-    autoscalers take to start, and the names of Karpenter's machines. `start` is the time in ns at
-    which periodic work starts.
+    `seed` decides ties between equally good choices. `seed` also determines how long the machines
+    of autoscalers take to start, and the names of Karpenter's machines. `start` is the time in ns
+    at which periodic work starts.
 
     A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
     ignores pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set,

@@ -39,7 +39,7 @@ class _Member:
     """A controller of an engine.
 
     `place` is its index in the engine's list of deadlines. `bit` represents it in a set of members
-    with deadlines. It is 1 << place, or 0 for a controller without deadlines.
+    with deadlines. `bit` is 1 << place, or 0 for a controller without deadlines.
     """
 
     __slots__ = ("bit", "controller", "handle_pod", "interest", "issuer", "place")
@@ -77,7 +77,7 @@ class Engine:
         """Create an engine that passes each stimulus to `controllers` in the given order.
 
         If the deadlines of several controllers have come, the first of them in `controllers` works
-        first. This holds even if another deadline is earlier.
+        first. This controller works first even if another deadline is earlier.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
@@ -232,7 +232,8 @@ class Engine:
 
         Updates the deadlines that may have changed, in the order of the members. Stops after the
         first updated deadline that is due at `now`. So the deadlines of later members may be
-        outdated. They are not needed, because `handle_deadline` serves earlier members first.
+        outdated. These deadlines are not needed, because `handle_deadline` serves earlier members
+        first.
         """
         touched, deadlines = self._touched, self._deadlines
         if touched:

@@ -61,9 +61,9 @@ class PluginChoice(Struct, frozen=True):
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
         """Return (name, weight) of each plugin that is enabled at all points that it implements.
 
-        `form` is the field multiPoint. It disables default plugins, changes their weights, and
-        enables other plugins.
-        Raises ConfigurationError if a plugin is unknown or enabled twice, or its weight is invalid.
+        `form` is the field multiPoint. The field disables default plugins, changes their weights,
+        and enables other plugins. Raises ConfigurationError if a plugin is unknown or enabled
+        twice, or its weight is invalid.
         """
         field = f"{self.where}.multiPoint"
         disabled = self._disabled(field, form)

@@ -1,9 +1,8 @@
 """KubeSchedulerConfiguration v1, field by field.
 
 `parallelism`, `leaderElection`, `clientConnection` and the fields about profiling and the cache do
-not affect decisions. They are declared here because the reader refuses unknown fields and values
-of the wrong type.
-upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
+not affect decisions. These fields are declared here because the reader refuses unknown fields and
+values of the wrong type. upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
 """
 
 from __future__ import annotations

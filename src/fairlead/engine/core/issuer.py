@@ -28,9 +28,9 @@ class Component(StrEnum):
 class Issuer(Struct, frozen=True, cache_hash=True):
     """A component and, for the controller manager, the service account of one controller.
 
-    `account` is empty for other components. It is also empty if one controller of Fairlead replaces
-    several upstream controllers. The kind and the owner of the command's target then determine the
-    account.
+    `account` is empty for other components. `account` is also empty if one controller of Fairlead
+    replaces several upstream controllers. The kind and the owner of the command's target then
+    determine the account.
     """
 
     component: Component

@@ -18,10 +18,10 @@ from fairlead.engine.core.instant import Instant
 class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node` for `pod`.
 
-    `via` tells how the node was chosen. It is "nominated" for the pod's nominated node, "single" if
-    only one node fits, "score", or "batch" for a batch session. `feasible` is the number of nodes
-    that fit. It is 1 if the other nodes were not evaluated. `equals` is the number of nodes with
-    the best score. `started` is the start of the cycle. `attempt` counts from 1.
+    `via` tells how the node was chosen. `via` is "nominated" for the pod's nominated node, "single"
+    if only one node fits, "score", or "batch" for a batch session. `feasible` is the number of
+    nodes that fit. `feasible` is 1 if the other nodes were not evaluated. `equals` is the number of
+    nodes with the best score. `started` is the start of the cycle. `attempt` counts from 1.
     """
 
     pod: ObjectRef
@@ -89,10 +89,10 @@ class PodPreempting(Struct, frozen=True):
     PodGroup, because they do not count violations.
 
     `candidates` is the number of nodes that were compared. `rule` is the name of the rule that
-    decided between the nodes (`pick_one_node`). It is "only candidate" if there was only one.
-    `equals` is the number of nodes among which the tie-break chose. If a batch session evicts the
-    victims, `via` is "batch". `rule` is then the reason for the eviction, such as "reclaim". In a
-    preemption for a PodGroup, `node` and `rule` are "".
+    decided between the nodes (`pick_one_node`). `rule` is "only candidate" if there was only one
+    node. `equals` is the number of nodes among which the tie-break chose. If a batch session evicts
+    the victims, `via` is "batch". `rule` is then the reason for the eviction, such as "reclaim". In
+    a preemption for a PodGroup, `node` and `rule` are "".
     """
 
     pod: ObjectRef

@@ -134,7 +134,8 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 class _NodeRows:
     """The pods of one node, each as a `Row`.
 
-    Several controllers need the pods of a node by key. They share `by_key`, which is computed once.
+    Several controllers need the pods of a node by key. The controllers share `by_key`, which is
+    computed once.
     """
 
     def __init__(self) -> None:

@@ -47,8 +47,8 @@ class TieBreak:
     """Picks one of several equal options; `choices` counts picks among two or more options.
 
     Each pick has a number, and a hash of the seed and this number selects the option. `_block` has
-    the hashes of the picks from number `_first` on. They are computed together, because computing a
-    single hash in Python takes longer than the rest of the pick.
+    the hashes of the picks from number `_first` on. These hashes are computed together, because
+    computing a single hash in Python takes longer than the rest of the pick.
     """
 
     def __init__(self, seed: int) -> None:

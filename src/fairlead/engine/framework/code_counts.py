@@ -52,8 +52,9 @@ class CodeCounts:
         """Return the entries of `rows` whose status has the class `wanted`, as a read-only array.
 
         `codes[i]` is the index of the status of `rows[i]`. A class is, for example, UNSCHEDULABLE.
-        The result can be an array that was returned before. This happens if `rows` is the same
-        array as in the previous call and the class of every row's status is still the same.
+        The result can be an array that was returned before. The same array is returned if `rows` is
+        the same array as in the previous call and the class of every row's status is still the
+        same.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

@@ -29,10 +29,10 @@ class Diagnosis(Struct, frozen=True, dict=True):
     `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`. A
     negative code means that there is no verdict. `restricting` names the plugins whose PreFilter
     allows only certain nodes. These plugins excluded the nodes without a verdict and the nodes that
-    are not in `rows`. `pre_filter` is set if the pod was rejected as a whole. It is then the
-    verdict on every node. `extender_rejectors` is `("Extender",)` if extenders removed nodes,
-    otherwise (). It is needed because the statuses of extenders name no plugin. If `statuses` is
-    the list of a ShapePlan, `code_counts` is the CodeCounts of that plan.
+    are not in `rows`. `pre_filter` is set if the pod was rejected as a whole. `pre_filter` is then
+    the verdict on every node. `extender_rejectors` is `("Extender",)` if extenders removed nodes,
+    otherwise (). `extender_rejectors` is needed because the statuses of extenders name no plugin.
+    If `statuses` is the list of a ShapePlan, `code_counts` is the CodeCounts of that plan.
     """
 
     table: NodeTable

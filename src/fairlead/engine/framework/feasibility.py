@@ -31,11 +31,11 @@ class Feasibility(Struct, eq=False):
 
     `plan` contains the cached results for pods with equal specs. `statuses[codes[i]]` is the
     verdict on the node whose row (index in the node table) is `plan.rows[i]`. Code 0 means that the
-    pod fits. A negative code means that the row has no node or that the node is excluded. The
-    array `codes` may belong to a cache that changes it in the next cycle. `rejected` is set if
-    PreFilter rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the
-    nodes by name. `extender_rejectors` is `("Extender",)` if extenders removed nodes, otherwise ().
-    It is needed because the statuses of extenders name no plugin.
+    pod fits. A negative code means that the row has no node or that the node is excluded. The array
+    `codes` may belong to a cache that changes it in the next cycle. `rejected` is set if PreFilter
+    rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the nodes by
+    name. `extender_rejectors` is `("Extender",)` if extenders removed nodes, otherwise ().
+    `extender_rejectors` is needed because the statuses of extenders name no plugin.
     """
 
     plan: ShapePlan

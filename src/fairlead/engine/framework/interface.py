@@ -80,8 +80,8 @@ class Normalization(Enum):
 class Verdicts(Struct, frozen=True):
     """Filter results for a sequence of rows.
 
-    `codes[i]` belongs to the i-th row. It is 0 if the pod fits the node at this row. Otherwise
-    `statuses[codes[i]]` is the rejection. `statuses[0]` is not used.
+    `codes[i]` belongs to the i-th row. `codes[i]` is 0 if the pod fits the node at this row.
+    Otherwise `statuses[codes[i]]` is the rejection. `statuses[0]` is not used.
     """
 
     codes: npt.NDArray[np.int32]

@@ -105,7 +105,7 @@ class ScorePoint(Struct, frozen=True, eq=False):
     """The Score of one plugin, callable for one node (`one`) and over columns (`many`).
 
     `normalize` scales raw scores to 0..100. `normalization` names the built-in method that
-    `normalize` uses. It is None if the plugin has its own method `normalize_scores`.
+    `normalize` uses. `normalization` is None if the plugin has its own method `normalize_scores`.
     """
 
     name: str

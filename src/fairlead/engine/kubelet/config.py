@@ -33,8 +33,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     `start_delay` is the time from the binding until the pod is Running. `ready_delay` is the time
     from Running until the pod is ready. `stop` determines when the containers of a terminating pod
-    end. They end no later than the grace period of the pod. `removal_delay` is the time from the
-    end of the containers until the object is deleted.
+    end. The containers end no later than the end of the pod's grace period. `removal_delay` is the
+    time from the end of the containers until the object is deleted.
 
     If `start_delays` returns a time for a pod, this time replaces `start_delay`. If
     `removal_delays` returns a time for a pod, this time replaces `stop` and `removal_delay`. The

@@ -58,13 +58,13 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 
 
 class Threshold(Struct, frozen=True):
-    """An eviction threshold. It is crossed while too little of a resource is available.
+    """An eviction threshold, which is crossed while too little of a resource is available.
 
     If `share` is None, the limit is `amount`. Otherwise the limit is `share` times the node's
     capacity. `grace` is the time in ns for which the threshold must be crossed before pods are
-    evicted. It is 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount that
-    must be available beyond the limit before a shortage ends. Amounts are numbers of bytes or of
-    process ids.
+    evicted. `grace` is 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount
+    that must be available beyond the limit before a shortage ends. Amounts are numbers of bytes or
+    of process ids.
     """
 
     signal: Signal

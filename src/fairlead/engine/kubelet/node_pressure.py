@@ -201,8 +201,8 @@ class NodePressure:
     ) -> tuple[Report, ...]:
         """Return the pressures that the kubelet reports.
 
-        These are the pressures of the crossed thresholds in `short`, and the pressures that ended
-        less than `pressure_transition` ago.
+        The result contains the pressures of the crossed thresholds in `short`, and the pressures
+        that ended less than `pressure_transition` ago.
         """
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
@@ -343,8 +343,8 @@ def _written(amount: int) -> str:
 class Shortage(Struct, frozen=True):
     """A crossed threshold: `available` is the available amount, `threshold` the limit.
 
-    Both are numbers of bytes or of process ids. `available` may be above the limit (see
-    `Threshold.reclaim`).
+    `available` and `threshold` are numbers of bytes or of process ids. `available` may be above the
+    limit (see `Threshold.reclaim`).
     """
 
     signal: Signal

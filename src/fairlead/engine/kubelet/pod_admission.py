@@ -10,9 +10,9 @@ rules. The kubelet then sets the pod to Failed, with the first failure as the re
 pods on the node, these checks count only those that the kubelet has already admitted.
 
 If a critical pod fails the check of the requests but passes all other checks, the kubelet frees
-resources by ending less important pods (`find_victims`). It prefers BestEffort pods, then Burstable
-pods, then Guaranteed pods. In each class, it prefers the pods that free most of the lacking amounts
-(`_closest`). Then it admits the critical pod.
+resources by ending less important pods (`find_victims`). The kubelet prefers BestEffort pods, then
+Burstable pods, then Guaranteed pods. In each class, it prefers the pods that free most of the
+lacking amounts (`_closest`). Then it admits the critical pod.
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:Admit, pkg/kubelet/lifecycle/predicate.go:Admit,
 generalFilter, removeMissingExtendedResources; pkg/scheduler/eventhandlers.go:AdmissionCheck;

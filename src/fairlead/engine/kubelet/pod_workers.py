@@ -1,23 +1,23 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
 A bound pod has a worker, which waits in a timer queue for the pod's next act (`pod_lifecycle`).
-Exception: a *settled* pod needs no act when it is loaded. It gets a worker only when something
-happens on its node. So the amount of work depends on the number of changes, not on the number of
-nodes or pods.
+Exception: a *settled* pod needs no act when it is loaded. A settled pod gets a worker only when
+something happens on its node. So the amount of work depends on the number of changes, not on the
+number of nodes or pods.
 
-A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
-rejection only after the start delay of the pod. Otherwise a controller that replaces failed pods
-immediately would create an endless number of pods at one instant. Rejections that are repeated for
-a long time are reported later (`repeated_rejection`). When pods of the node have changed, the
-kubelet decides again about deferred resizes (`pod_resize`). It decides about one pod at a time,
-pods of higher priority first.
+A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). The kubelet
+reports a rejection only after the start delay of the pod. Otherwise a controller that replaces
+failed pods immediately would create an endless number of pods at one instant. Rejections that are
+repeated for a long time are reported later (`repeated_rejection`). When pods of the node have
+changed, the kubelet decides again about deferred resizes (`pod_resize`). The kubelet decides about
+one pod at a time, pods of higher priority first.
 
 The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
-kubelet resumes. They then happen in the order of their due times. Actions that result from changes
-of running pods are planned only when the kubelet resumes. The resumed kubelet also observes
-deletions. Pods that were marked not ready become ready again. If the machine had been down, no
-container runs any more. Terminating pods are then gone, and pods with restartPolicy Never have
-failed. The containers of all other pods start again.
+kubelet resumes. The postponed actions then happen in the order of their due times. Actions that
+result from changes of running pods are planned only when the kubelet resumes. The resumed kubelet
+also observes deletions. Pods that were marked not ready become ready again. If the machine had been
+down, no container runs any more. Terminating pods are then gone, and pods with restartPolicy Never
+have failed. The containers of all other pods start again.
 
 upstream: pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go:HandlePodAdditions,
 pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions (after the loss of the sandbox)
@@ -120,15 +120,15 @@ class _PodWorker(Struct):
 
     `pending` is the next act. `sent` is the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready. It is None before the pod starts. It is also None if the
-    pod was loaded with unready containers, and no annotation states when they become ready.
-    `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
-    critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
-    True if the machine of the pod has returned, but the pod's containers have not started again. If
-    the kubelet rejects the pod, `rejection_pause` is added to the usual delay of the report.
-    `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once an
-    event has been recorded about a volume for which the pod waits. `refused_since` is the time of
-    the first refusal of the current act; None if the API server has not refused it.
+    which the pod becomes or became ready. `ready_at` is None before the pod starts. `ready_at` is
+    also None if the pod was loaded with unready containers, and no annotation states when they
+    become ready. `stopping` is set while the kubelet stops the pod without a deletion request. The
+    reason is a critical pod that needs room, the deadline of the pod, or a machine that was down.
+    `is_lost` is True if the machine of the pod has returned, but the pod's containers have not
+    started again. If the kubelet rejects the pod, `rejection_pause` is added to the usual delay of
+    the report. `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set
+    once an event has been recorded about a volume for which the pod waits. `refused_since` is the
+    time of the first refusal of the current act; None if the API server has not refused it.
     """
 
     ref: ObjectRef
@@ -306,8 +306,8 @@ class PodWorkers(Struct):
 
         For a new pod, return warnings about its annotations. If the kubelet stops other pods to
         make room for the new pod, also return events about the other pods. `terminating_at` is the
-        time at which the termination began. It matters only for a new pod that is already
-        terminating.
+        time at which the termination began. `terminating_at` matters only for a new pod that is
+        already terminating.
         """
         if not pod.spec.node_name or not self.config.manages_pods:
             return []
@@ -888,7 +888,7 @@ def _was_ready(worker: _PodWorker) -> bool:
 def _is_pending_already(due: NextAct, pending: NextAct | None) -> bool:
     """Return whether `pending`, the act for which the pod waits, makes the act `due` unnecessary.
 
-    This is the case if both are the same act at the same time. It is also the case if both are
+    The result is True if the two are the same act at the same time. It is also True if both are
     removals and `due` is later, because a removal is never postponed.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones

@@ -122,8 +122,8 @@ class SingleNodeVolumes(Struct):
 def attaches_to_one_node(volume: PersistentVolume, driver: CSIDriver | None) -> bool:
     """Return whether `volume` can be attached to only one node at a time.
 
-    `driver` is the CSIDriver of `volume`. It is None if `volume` is not a CSI volume, or if the
-    cluster has no CSIDriver object for it.
+    `driver` is the CSIDriver of `volume`. `driver` is None if `volume` is not a CSI volume, or if
+    the cluster has no CSIDriver object for it.
     """
     spec = volume.spec
     if not spec.access_modes or not MULTI_NODE_ACCESS_MODES.isdisjoint(spec.access_modes):

@@ -38,8 +38,8 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     zone's rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict no
     pods.
 
-    `node_eviction_rate` is in nodes per second, for each zone. It does not apply to partially
-    disrupted zones (`zone_state.eviction_rate`). If such a zone has more than
+    `node_eviction_rate` is in nodes per second, for each zone. This rate does not apply to
+    partially disrupted zones (`zone_state.eviction_rate`). If such a zone has more than
     `large_cluster_size_threshold` nodes, its rate is `secondary_node_eviction_rate`. Otherwise its
     evictions stop.
 
@@ -49,8 +49,9 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     the previous pass. Let P be the pass that noticed the last heartbeat of a node. The node becomes
     Unknown in the first pass that starts more than the grace period after P. Example: a grace
     period of 50 s and a period of 5 s. If `pass_cost` is small but positive, the tenth pass after P
-    starts slightly more than 50 s after P. So it sets the node to Unknown. If `pass_cost` is 0, the
-    tenth pass starts exactly 50 s after P. So only the eleventh sets the node to Unknown.
+    starts slightly more than 50 s after P. So the tenth pass sets the node to Unknown. If
+    `pass_cost` is 0, the tenth pass starts exactly 50 s after P. So only the eleventh pass sets the
+    node to Unknown.
 
     `eviction_offset` is the delay from the start of the controller to the first processing of the
     eviction queues. The processing repeats every 100 ms. `gc_offset` is the delay from the start of

@@ -5,8 +5,8 @@
     monitor pass (5 s)             update node health and zone states: `monitor`
     queue processing (0.1 s)       taint nodes, or evict their pods, at the rate of their zone
 
-Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). This changes
-neither the writes nor their times.
+Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). Skipping these
+passes changes neither the writes nor their times.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go. Upstream's workers run
 concurrently, so their order within an instant is not defined. Here nodes are ordered by name.

@@ -1,9 +1,9 @@
 """EqualPods: recognises pods that the uncached plugins treat alike.
 
 Plans (`ShapePlan`) cache the plugin results that depend only on a node and its pods. Plugins whose
-results no plan caches are called uncached plugins here. They skip most pods, because most pods have
-neither constraints nor claims, and match no affinity term of another pod. If the uncached plugins
-skip a pod, they also skip all pods with an equal `key`, until `version` changes.
+results no plan caches are called uncached plugins here. Uncached plugins skip most pods, because
+most pods have neither constraints nor claims, and match no affinity term of another pod. If the
+uncached plugins skip a pod, they also skip all pods with an equal `key`, until `version` changes.
 
     key       if two pods have an equal key, the uncached plugins read equal data for both
     version   while it stays equal, the cluster data that the uncached plugins read is unchanged

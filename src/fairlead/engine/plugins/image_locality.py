@@ -1,7 +1,8 @@
 """ImageLocality: prefers nodes that already have the pod's images (plugins/imagelocality).
 
-The size of an image is multiplied by the fraction of nodes that have it. So pods do not crowd onto
-the few nodes with a rare image.
+The score of a node grows with the total size of the pod's images that the node has. The size of an
+image is multiplied by the fraction of nodes that have it, so that pods do not crowd onto the few
+nodes with a rare image.
 """
 
 from __future__ import annotations

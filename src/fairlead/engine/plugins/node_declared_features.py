@@ -1,8 +1,8 @@
 """NodeDeclaredFeatures: rejects nodes that do not declare a feature that the pod needs.
 
 The status.declaredFeatures of a node lists the new features that its kubelet supports. In
-Kubernetes 1.36, two of these features affect scheduling. The others affect only updates of running
-pods.
+Kubernetes 1.36, two of these features affect scheduling. The other features affect only updates of
+running pods.
 
 upstream: plugins/nodedeclaredfeatures, component-helpers/nodedeclaredfeatures/features
 """

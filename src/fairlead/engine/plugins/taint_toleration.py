@@ -64,7 +64,7 @@ class TaintToleration:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so in the following cases:
+        The result is True in the following cases:
         - A node was added, and the pod tolerates its taints.
         - A node was changed, and the pod tolerates its current taints but not its former taints.
         - The pod itself was changed.

@@ -198,8 +198,8 @@ def _commit_or_discard(session: Session, statement: TaskOperations, job: JobInfo
     """Commit or discard `statement`, or leave its placements uncommitted until the session ends.
 
     - If `job` is ready, `statement` is committed.
-    - If `job` is pipelined, its placements stay uncommitted. They also stay uncommitted if `job`
-      lacks only best-effort members and the action `backfill` is configured.
+    - If `job` is pipelined, its placements stay uncommitted. The placements also stay uncommitted
+      if `job` lacks only best-effort members and the action `backfill` is configured.
     - Otherwise `statement` is discarded.
     """
     if session.tiers.is_ready(job):

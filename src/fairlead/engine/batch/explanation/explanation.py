@@ -82,9 +82,9 @@ class NodeFact(Struct, frozen=True):
     """The reason why a member cannot run on a node.
 
     `lacking` maps resources to the missing amounts: cpu in millicores, memory in bytes, other
-    resources in units. It is filled only if missing resources are the only reason. `members` is the
-    number of other members of the group that still fit on the node. `reason` and `lacking` count
-    the requests of these members as used.
+    resources in units. `lacking` is filled only if missing resources are the only reason. `members`
+    is the number of other members of the group that still fit on the node. `reason` and `lacking`
+    count the requests of these members as used.
     """
 
     node: str
@@ -237,8 +237,8 @@ def _as_decided(found: GroupExplanation) -> GroupExplanation:
     """Return `found`, corrected because the last session has not started the group.
 
     If `obstacle` is NEXT_SESSION, the nodes have room for the group. So the session gave the
-    resources to other groups, and `obstacle` becomes OTHERS_FIRST. It is unknown how often this
-    repeats, so `starts_at` becomes None.
+    resources to other groups, and `obstacle` becomes OTHERS_FIRST. The same may happen in later
+    sessions, so the start is unknown, and `starts_at` becomes None.
     """
     if found.obstacle is not Obstacle.NEXT_SESSION:
         return found
@@ -556,7 +556,7 @@ class _Trial:
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> list[NodeFact]:
     """Return the nodes on which `task` cannot run, each with the reason.
 
-    Nodes that lack only resources come first. They are sorted by the sum of missing amount ÷
+    Nodes that lack only resources come first. These nodes are sorted by the sum of missing amount ÷
     requested amount over all resources. The smallest sum comes first.
     """
     names = session.table.resources.names

@@ -71,9 +71,9 @@ class QueueExplanation(Struct, frozen=True):
     that do. PodGroups of Volcano that await admission and have no pods yet count as waiting.
 
     The next session evicts `victims` to make room for groups of the queue, and evicts `losses`,
-    pods of the queue, to make room for groups of other queues. Both contain the pods'
-    namespace/name. `no_evictions` are sentences that say why the session evicts no pods for the
-    first of `waiting`.
+    pods of the queue, to make room for groups of other queues. `victims` and `losses` contain the
+    pods' namespace/name. `no_evictions` are sentences that say why the session evicts no pods for
+    the first of `waiting`.
     """
 
     name: str
@@ -133,7 +133,7 @@ def explain_queue(
 ) -> QueueExplanation:
     """Explain the queue `name`; at most `groups_max` of its waiting groups are explained.
 
-    The next session runs at `now`. It may change `composition` and `cluster`.
+    The next session runs at `now`. The session may change `composition` and `cluster`.
     """
     overview = batch_overview(composition, cluster, now, groups_max, queue=name)
     session = open_session(composition, cluster, now)

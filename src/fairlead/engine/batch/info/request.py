@@ -64,10 +64,11 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 class TaskRequest:
     """The resources that a task uses (`running`), and those that it needs to start (`starting`).
 
-    Both consist of pairs (column, amount). cpu is in millicores. `floors` are pairs of a column and
-    the smallest free amount that a node needs to start the task. `is_best_effort` is set if all
-    amounts in `starting` are zero. `runs_on_nothing` is set if all amounts in `running` are zero.
-    `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
+    `running` and `starting` consist of pairs (column, amount). cpu is in millicores. `floors` are
+    pairs of a column and the smallest free amount that a node needs to start the task.
+    `is_best_effort` is set if all amounts in `starting` are zero. `runs_on_nothing` is set if all
+    amounts in `running` are zero. `nonzero` is (millicores, memory bytes), with upstream's defaults
+    for missing requests.
 
     `NodeInfo` keeps sums of the requests of all pods on a node. The amounts that these sums count
     for the task's pod may differ from `running` and `nonzero`. `surplus` contains the counted

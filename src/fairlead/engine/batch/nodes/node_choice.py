@@ -5,9 +5,8 @@
                                                                 an equal pod (`EqualPods`) showed
                                                                 that they have no effect
 
-A session uses several NodeChoice objects (`NodeChoices`). They differ only in the filters of their
-frameworks.
-upstream: pkg/scheduler/util/scheduler_helper.go
+A session uses several NodeChoice objects (`NodeChoices`). The objects differ only in the filters of
+their frameworks. upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
 from __future__ import annotations
@@ -94,8 +93,9 @@ class NodeChoice:
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
         """Return whether the cached plan (verdicts and scores) is known to determine the best node.
 
-        This is known if the plan alone determined the best node for an equal pod (`EqualPods`). The
-        input of the plugins that the plan does not cover must also be unchanged since then.
+        The result is True if the plan alone determined the best node for an equal pod
+        (`EqualPods`). The input of the plugins that the plan does not cover must also be unchanged
+        since then.
         """
         if not self._decided_by_plan:
             return False

@@ -8,8 +8,8 @@ volumes and devices are reserved as soon as a session gives the task a node. The
 gang then cannot take them.
 
 Tasks that are dispatched together are bound together, when all of them are prepared. If one task
-cannot be prepared, the placements of all tasks dispatched with it are undone. They are also undone
-if one of these tasks is deleted and too few members of its gang are left.
+cannot be prepared, the placements of all tasks dispatched with it are undone. The placements are
+also undone if one of these tasks is deleted and too few members of its gang are left.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ class RoomView:
 class RuleSums:
     """The cpu and memory requested on each node, counted by the configuration's request rule.
 
-    This is the rule of Kubernetes or that of kube-batch. The amounts are the sums in NodeInfo
+    The rule is that of Kubernetes or that of kube-batch. The amounts are the sums in NodeInfo
     (`nonzero_cpu` and `nonzero_memory`) minus `Room.nonzero_surplus`. The scorers of Kubernetes
     1.16 read these amounts.
     """

@@ -28,7 +28,7 @@ class Gang:
     def __init__(self, defects: BatchDefects) -> None:
         """Prepare the plugin; `defects` are the bugs of kube-batch that are switched on.
 
-        They determine which members of a gang are surplus and may be evicted.
+        The defects determine which members of a gang are surplus and may be evicted.
         """
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)

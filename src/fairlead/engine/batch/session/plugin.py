@@ -271,7 +271,7 @@ class Predicate(BatchPlugin, Protocol):
     def predicates(self, handle: BatchHandle) -> list[SchedulerPlugin]:
         """Return the Filter plugins.
 
-        They must not check resources, because the session does.
+        The Filter plugins must not check resources, because the session does.
         """
         ...
 

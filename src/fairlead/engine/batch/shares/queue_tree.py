@@ -11,7 +11,7 @@
                          smaller
 
 In the stages 2 and 3, the amount that a queue cannot take is divided among the other queues by
-weight. As in Volcano, a guarantee is not added to a share. It only raises a smaller share.
+weight. As in Volcano, a guarantee is not added to a share. A guarantee only raises a smaller share.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its share would be 3). Then b gets 1/3 of the remaining 10 and c
@@ -125,10 +125,10 @@ class QueueTree:
     def limits(self, total: Mapping[int, int]) -> dict[str, Amounts]:
         """Return {name of a queue: the amounts, by column, that the queue must not exceed}.
 
-        A queue must not exceed its capability. It must also not use the guarantees of its siblings:
-        these guarantees are subtracted from the limit of the nearest ancestor with a limit, or from
-        `total`. A queue may always use its own guarantee, unless its capability is lower.
-        upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
+        A queue must not exceed its capability. A queue must also not use the guarantees of its
+        siblings: these guarantees are subtracted from the limit of the nearest ancestor with a
+        limit, or from `total`. A queue may always use its own guarantee, unless its capability is
+        lower. upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
         pkg/scheduler/plugins/capacity/capacity.go: realCapability
         """
         found: dict[str, Amounts] = {}

@@ -7,8 +7,8 @@ are searched again only if the list becomes empty, if many rows changed, or afte
 Invariant after `find`: the list contains exactly the positions of the highest total, in ascending
 order. `_highest` is that total. The list is `_searched`, or `_positions` if `_searched` is None.
 `find` updates the list one changed row at a time. After each row, the list is either empty or exact
-for the totals known so far. These are the new totals of the rows already updated, and the old
-totals of the others.
+for the totals known so far. The known totals are the new totals of the rows already updated, and
+the old totals of the other rows.
 
 Example: totals [5, 7, 7, 3] have the highest total 7 at [1, 2]. Row 1 falls to 6: [2]. Row 3 rises
 to 7: [2, 3]. Row 0 rises to 8: [0]. Row 0 falls to 4: the list is empty, and a search finds [2, 3].

@@ -4,8 +4,8 @@ NODE plugins have the locality NODE: their results depend only on the pod and th
 of them read little of a pod: its tolerations, node affinity or images. They state which part they
 read (`ShapeKeyed`). Shapes that differ only in their requests get the same results, so their plans
 share one StaticResults. A plan has StaticResults of its own if a NODE plugin does not state which
-part it reads, or if PreScore fails. It also has its own if PreFilter rejects the pod or limits the
-nodes by name.
+part it reads, or if PreScore fails. A plan also has StaticResults of its own if PreFilter rejects
+the pod or limits the nodes by name.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, NO_NODE if the row holds no node
@@ -54,7 +54,7 @@ class StaticResults:
 
     If `node_names` is not None, there are results only for the nodes with these names. The results
     take into account the entries of the node log before `position`. `refresh` sets `changed_at` to
-    the new `position` if it may have changed a result. It increments `version` if results of
+    the new `position` if it may have changed a result. `refresh` increments `version` if results of
     unchanged nodes may have changed.
     """
 

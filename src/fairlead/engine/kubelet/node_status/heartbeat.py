@@ -11,9 +11,9 @@ The annotation is `fairlead.dev/kubelet` on the Node. "Post" means writing the n
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
 kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
-no annotation and its Ready condition is Unknown, its kubelet counts as stopped. This lasts until
-the node gets an annotation, or another client posts a different Ready status. A node that is
-starting (`api.nodes.readiness`) becomes Ready after `READY_AFTER`.
+no annotation and its Ready condition is Unknown, its kubelet counts as stopped. The kubelet counts
+as stopped until the node gets an annotation, or another client posts a different Ready status. A
+node that is starting (`api.nodes.readiness`) becomes Ready after `READY_AFTER`.
 
 If the renewal of a lease is refused, the next renewal repeats it. If the creation of a lease is
 refused, the kubelet repeats it after 0.2 s, 0.4 s and so on, up to 7 s.
@@ -116,9 +116,9 @@ class Heartbeats(Struct):
         """Store `lease`, the newest version of a node's Lease; return the resulting writes.
 
         If the kubelet has stopped, but `lease` still has periodic renewals, a write ends these
-        renewals. This happens if the kubelet stopped before it saw that its lease had been created.
-        If another client has changed the renewals in the lease of a working kubelet, the kubelet
-        corrects them at its next renewal.
+        renewals. Such a lease results if the kubelet stopped before it saw that its lease had been
+        created. If another client has changed the renewals in the lease of a working kubelet, the
+        kubelet corrects them at its next renewal.
         """
         if lease.metadata.namespace != NODE_LEASES:
             return []
@@ -323,7 +323,7 @@ class Heartbeats(Struct):
     def _announces(self) -> bool:
         """Whether an annotation of each lease states the period of renewals.
 
-        The kubelet then does not write each renewal.
+        If so, the kubelet does not write each renewal.
         """
         return self.annotates_renewals and self.renews_leases
 

@@ -169,8 +169,8 @@ class TaintEviction:
     def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         """Evaluate the pods of a node if its taints have changed.
 
-        The pods of a new node are evaluated even if it has no taints. They may have timers from an
-        earlier node of the same name.
+        The pods of a new node are evaluated even if it has no taints. These pods may have timers
+        from an earlier node of the same name.
         """
         name = node.metadata.name
         taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)

@@ -16,13 +16,13 @@ The life of a name in a `RateLimitedQueue`:
        ▲                             │ remove                            │ remove
        └─────────────────────────────┴───────────────────────────────────┘
 
-A waiting or handled name is *known*. It must be removed before it can be added again.
+A waiting or handled name is *known*. A known name must be removed before it can be added again.
 
 For every not-ready node whose taint is missing, upstream's monitor pass removes the queue entry and
 adds a new one. So the node's entry always has the time of the last pass. Here, the entries of these
-nodes are *requeued* entries, which store no time. They implicitly have the time of the last pass,
-and are ordered by name. When a node is no longer requeued, its entry becomes a *timed* entry with
-the time of the last pass that requeued it.
+nodes are *requeued* entries, which store no time. Requeued entries implicitly have the time of the
+last pass, and are ordered by name. When a node is no longer requeued, its entry becomes a *timed*
+entry with the time of the last pass that requeued it.
 
 Example: pass 1 (at 5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (at 10 s), the
 Ready condition of a is removed. So pass 2 does not requeue a: timed = [(5 s, a)], requeued = [b].
@@ -84,9 +84,9 @@ class ZoneQueues:
     def next_attempt(self, now: Instant) -> Instant | None:
         """Return the first time at which a nonempty queue's rate limiter has a token.
 
-        The result is one of the constructor's `ticks`. It is not before `now`, and it is later than
-        the last processing of the queues. Returns None if all queues are empty, or if the rate
-        limiters of the nonempty queues will never have a token.
+        The result is one of the constructor's `ticks`. The result is not before `now`, and it is
+        later than the last processing of the queues. Returns None if all queues are empty, or if
+        the rate limiters of the nonempty queues will never have a token.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [

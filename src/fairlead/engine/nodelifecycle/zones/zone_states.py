@@ -9,9 +9,9 @@
 If every zone is fully disrupted, the likely cause is the control plane's own network. So evictions
 stop, and the NoExecute taints of all nodes are removed. When a zone has a ready node again, every
 node gets a new grace period. `is_excluded` states which nodes are not counted. At the end of each
-pass, zones without counted nodes are dropped. Upstream may drop only some of these zones. It visits
-the zones in the random order of a Go map. It stops at the first zone that has counted nodes and was
-not fully disrupted before.
+pass, zones without counted nodes are dropped. Upstream may drop only some of these zones. Upstream
+visits the zones in the random order of a Go map, and stops at the first zone that has counted nodes
+and was not fully disrupted before.
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect. Each pass compares the zones before and after
 the pass: if not all zones were fully disrupted before, and all are now, evictions stop. In this
@@ -49,8 +49,8 @@ Rates = dict[str, float]
 class StopEvictions(Struct, frozen=True):
     """All zones have become fully disrupted.
 
-    The monitor sets the eviction rates of the zones to `rates`, which are all 0. It also removes
-    the NoExecute taints of all nodes.
+    The monitor sets the eviction rates of the zones to `rates`, which are all 0. The monitor also
+    removes the NoExecute taints of all nodes.
     """
 
     rates: Rates

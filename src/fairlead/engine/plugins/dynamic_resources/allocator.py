@@ -66,8 +66,8 @@ PENDING_SHARE: Final = "pending"
 class _CachedResults:
     """The cached allocation results of one set of requests on each node.
 
-    `codes[row]` is the result for the node at `row`. It is _OPEN if no result is cached, and 0 if
-    `allocations[row]` holds the allocations. Otherwise it is the index of the failure in
+    `codes[row]` is the result for the node at `row`. `codes[row]` is _OPEN if no result is cached,
+    and 0 if `allocations[row]` holds the allocations. Otherwise it is the index of the failure in
     `statuses`.
     """
 

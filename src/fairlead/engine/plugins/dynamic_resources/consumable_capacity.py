@@ -61,7 +61,7 @@ def has_capacity(
     """Return whether the device has enough capacity left for `consumption`.
 
     `allocated` are the amounts that allocated claims consume. `allocating` are the amounts that the
-    current search consumes. Both are in units of 10^-9.
+    current search consumes. `allocated` and `allocating` are in units of 10^-9.
 
     upstream: CmpRequestOverCapacity
     """

@@ -1,8 +1,8 @@
 """DeviceSelectors: compiles and evaluates CEL selectors of devices, and caches the results.
 
 Devices with the same driver, attributes, capacity and allowMultipleAllocations have the same
-`PoolDevice.selector_input`. They share the result of an expression. The cost of an evaluation is
-limited.
+`PoolDevice.selector_input`. Devices with the same input share the result of an expression. The cost
+of an evaluation is limited.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """

@@ -7,9 +7,9 @@ to a special ResourceClaim. PreBind creates this claim in the API and writes its
 status.
 
 Each restartable init container and each app container gets its own request. Any other init
-container terminates before later containers start. So it can use the devices that are requested for
-the later containers. If these devices are too few, one further request covers the rest. All init
-containers that are not restartable share this further request.
+container terminates before later containers start. So this init container can use the devices that
+are requested for the later containers. If these devices are too few, one further request covers the
+rest. All init containers that are not restartable share this further request.
 
 Example: init container i needs 3 GPUs. Containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more

@@ -10,8 +10,8 @@ A node is rejected in the following cases, which are checked in this order:
 upstream: interpodaffinity/filtering.go: Filter
 
 The result depends only on whether the count of each domain is positive. So most placements do not
-change it. `CachedCodes` caches the results for all rows, and pods with the same terms reuse nearly
-all of them.
+change the result. `CachedCodes` caches the results for all rows, and pods with the same terms reuse
+nearly all of them.
 """
 
 from __future__ import annotations

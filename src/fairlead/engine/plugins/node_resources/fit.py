@@ -265,7 +265,7 @@ class NodeResourcesFit:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so in the following cases:
+        The result is True in the following cases:
         - A pod was removed, or `pod` itself was scaled down.
         - Another pod was scaled down, and now requests less of a resource that `pod` requests.
         - A node was added, and `pod` would fit the node if the node were empty.

@@ -1,8 +1,8 @@
 """AttachedVolumes: live counts of attached volumes by driver and node.
 
-The count of a node includes the volumes of its pods. It also includes volumes that are attached
-although no pod on the node uses them. The count is computed again when the node, its pods, or an
-object that affects the count changes. Such objects are claims, volumes, storage classes and
+The count of a node includes the volumes of its pods. The count also includes volumes that are
+attached although no pod on the node uses them. The count is computed again when the node, its pods,
+or an object that affects the count changes. Such objects are claims, volumes, storage classes and
 VolumeAttachments.
 """
 
@@ -30,8 +30,8 @@ class NodeAttachedVolumes:
     """The attached volumes of one node.
 
     `used` are the volumes of the node's pods. `left` are volumes that are attached although no pod
-    uses them. Both map unique names to drivers. `failure` is set if the volumes cannot be
-    determined.
+    uses them. `used` and `left` map unique names to drivers. `failure` is set if the volumes cannot
+    be determined.
     """
 
     __slots__ = ("failure", "left", "used")

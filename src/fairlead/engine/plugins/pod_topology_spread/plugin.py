@@ -184,10 +184,10 @@ class PodTopologySpread:
         """Return how the removal of pods can change the verdicts.
 
         The removal of a pod changes the verdict on its node only if a constraint selects the pod.
-        It can change the verdict from rejection to acceptance, but not the other way round. The
-        reason: the removal lowers the count of the node's own domain, and it lowers the lowest
-        count of all domains by no more than that. So the difference of the two counts, which is
-        compared with maxSkew, never grows.
+        The removal can change the verdict from rejection to acceptance, but not the other way
+        round. The reason: the removal lowers the count of the node's own domain, and it lowers the
+        lowest count of all domains by no more than that. So the difference of the two counts, which
+        is compared with maxSkew, never grows.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index)]

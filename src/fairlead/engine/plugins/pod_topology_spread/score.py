@@ -31,11 +31,11 @@ class SpreadScoreState:
 
     `_by_domain` holds, for each constraint, the amount that each domain adds to the score. The last
     amount, 0.0, is for nodes without the topology key (ABSENT). `_ignored` marks the rows of the
-    feasible nodes that lack a required topology key. It is None if there are no such nodes.
+    feasible nodes that lack a required topology key. `_ignored` is None if there are no such nodes.
 
     If there is only one constraint and `_ignored` is None, `scores` computes one score per domain.
-    It then sets `_single` to three arrays: the returned scores, the domain of each row, and the
-    score of each domain.
+    `scores` then sets `_single` to three arrays: the returned scores, the domain of each row, and
+    the score of each domain.
     """
 
     __slots__ = ("_by_domain", "_ignored", "_single")
@@ -72,7 +72,8 @@ class SpreadScoreState:
     def normalize(self, raw: Scores) -> Scores:
         """Scale `raw`: the lowest becomes 100 and the highest becomes 100 × lowest ÷ highest.
 
-        Nodes that lack a required topology key get 0. They do not affect the lowest and highest.
+        Nodes that lack a required topology key get 0. The scores of such nodes do not affect the
+        lowest and the highest score.
         """
         # Only the array that `scores` returned last has its domains in `_single`.
         if self._single is not None and raw is self._single[0]:

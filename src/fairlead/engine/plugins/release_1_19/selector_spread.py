@@ -41,7 +41,7 @@ class SelectorSpread:
     def scores_alike(self, pod: PodInfo) -> bool:
         """Return whether all nodes are sure to get the same score for `pod`.
 
-        This is the case if the pod has no default selector, or has topology spread constraints.
+        The result is True if the pod has no default selector, or has topology spread constraints.
         """
         return bool(pod.shape.spec.topology_spread_constraints) or self._selectors.of(pod) is None
 

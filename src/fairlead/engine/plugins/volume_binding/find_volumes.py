@@ -249,9 +249,10 @@ class FreeVolumes:
     def reserved_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Return the volumes that are reserved for `claim`, smallest first.
 
-        A reserved volume is pre-bound to the claim or assumed for it. It must have the claim's
-        class, volume mode and attributes class, and at least the requested size. It must not be
-        terminating. Its phase, its access modes and the claim's selector are not checked.
+        A reserved volume is pre-bound to the claim or assumed for it. The volume must have the
+        claim's class, volume mode and attributes class, and at least the requested size. The volume
+        must not be terminating. Its phase, its access modes and the claim's selector are not
+        checked.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]

@@ -60,9 +60,9 @@ class PodVolumes(Struct, frozen=True):
 class VolumeMatch(Struct, frozen=True):
     """The volume that one claim takes on each node.
 
-    `chosen[row]` is for the node at `row` of the node table. It is a position in `volumes`, or NONE
-    if the claim takes no volume on this node. If the claim takes `reserved[i]`, a volume that is
-    reserved for it, `chosen[row]` is `RESERVED - i`.
+    `chosen[row]` is for the node at `row` of the node table. The entry is a position in `volumes`,
+    or NONE if the claim takes no volume on this node. If the claim takes `reserved[i]`, a volume
+    that is reserved for it, `chosen[row]` is `RESERVED - i`.
     """
 
     claim: PersistentVolumeClaim
