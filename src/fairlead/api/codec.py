@@ -114,8 +114,8 @@ def without_nulls(value: Any) -> Any:
 def drop_nulls(value: dict[str, Any]) -> None:
     """Remove null members from `value` in place, recursively.
 
-    This takes a third of the time of `without_nulls`. Use it only for a value that was just decoded
-    and that nothing else refers to.
+    `drop_nulls` takes a third of the time that `without_nulls` takes. Use it only for a value that
+    was just decoded and that nothing else refers to.
     """
     absent = [key for key, item in value.items() if item is None]
     for key in absent:

@@ -180,8 +180,8 @@ class LazyDict(dict[str, Value]):
     def __iter__(self) -> Iterator[str]:
         """Return an iterator over the keys.
 
-        Without this method, C functions would treat the object as a plain dictionary. They would
-        copy the rows of unread entries instead of the values that `make` returns for them.
+        Without this method, C functions would treat the object as a plain dictionary. The functions
+        would copy the rows of unread entries instead of the values that `make` returns for them.
         """
         return super().__iter__()
 

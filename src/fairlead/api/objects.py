@@ -899,7 +899,7 @@ class MetricSource(_View, frozen=True):
     """The source of a metric: resource, containerResource, pods, object or external.
 
     The sources `resource` and `containerResource` have the field `name`, and `containerResource`
-    also has `container`. The other sources have `metric`.
+    also has `container`. The sources `pods`, `object` and `external` have `metric`.
     """
 
     name: str = ""

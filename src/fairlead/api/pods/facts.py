@@ -113,9 +113,9 @@ def is_static(pod: Pod) -> bool:
 def is_guard(pod: Pod) -> bool:
     """Return True if the pod is a guard pod of OpenShift.
 
-    Disruption budgets cannot protect the static pods of the control plane. They protect guard pods
-    instead: a guard pod runs on the node of a static pod and represents that pod. A guard pod has
-    no controller. If a guard pod is deleted, an operator of OpenShift creates it again once the
+    Disruption budgets cannot protect the static pods of the control plane. Budgets protect guard
+    pods instead: a guard pod runs on the node of a static pod and represents that pod. A guard pod
+    has no controller. If a guard pod is deleted, an operator of OpenShift creates it again once the
     node is schedulable.
     """
     # upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go

@@ -1,8 +1,8 @@
 """Computes status.qosClass of a pod.
 
-The class is Guaranteed if every container limits cpu and memory and requests the same amounts. It
-is BestEffort if no container has requests or limits of cpu or memory. Otherwise it is Burstable.
-Pod-level resources, if set, are used instead of those of the containers.
+The class is Guaranteed if every container limits cpu and memory and requests the same amounts. The
+class is BestEffort if no container has requests or limits of cpu or memory. Otherwise, the class is
+Burstable. Pod-level resources, if set, are used instead of those of the containers.
 
 upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
 """

@@ -165,8 +165,8 @@ class AdmissionAttributes(Struct, frozen=True):
 class AdmissionPlugin(Protocol):
     """An admission plugin: changes an object, leaves it unchanged, or refuses it.
 
-    Plugins with `CHECKS_ONLY = True` must not change objects. They run after all other plugins, on
-    a complete and valid object, like upstream's validating plugins. A plugin must set
+    Plugins with `CHECKS_ONLY = True` must not change objects. Such plugins run after all other
+    plugins, on a complete and valid object, like upstream's validating plugins. A plugin must set
     `COUNTS_PODS = True` if the number of existing pods decides whether it admits a new pod. Only
     plugins with `HANDLES_CONNECT = True` run for CONNECT.
     """

@@ -50,7 +50,7 @@ def is_exempt(kind: Kind) -> bool:
 def matched_kind(
     rules: Sequence[Json], attributes: AdmissionAttributes, storage: Storage, *, is_exact: bool
 ) -> Kind | None:
-    """Return a kind that `rules` match: the request's kind, or else an equivalent kind.
+    """Return a kind that `rules` match: the request's kind, or else another version of it.
 
     Return None if no rule matches. If `is_exact` is True, only the request's kind is considered.
     """

@@ -12,8 +12,8 @@ looks up objects of one of the following kinds runs only if the condition for th
                     the pod names an account other than `default`.
     RuntimeClass    The snapshot contains at least one RuntimeClass, or the pod's class exists.
 
-NamespaceLifecycle is an exception. It always runs, but if `kube-system` does not exist, the plugin
-accepts missing namespaces.
+The plugin NamespaceLifecycle is an exception: it always runs, but accepts missing namespaces if
+`kube-system` does not exist.
 
 Most plugins run only for requests, because a real server has already admitted the objects of a
 snapshot. The plugins of `minimal_admission` also run for these objects: a snapshot can contain

@@ -135,7 +135,8 @@ def with_completions(spec: Json) -> Json:
 def backoff_limit(spec: Json) -> int:
     """Return the default backoffLimit of a Job's spec.
 
-    With backoffLimitPerIndex, the default is so high that only the limit of each index matters.
+    If backoffLimitPerIndex is set, the default is so high that only the limit of each index
+    matters.
     """
     return _BACKOFF_LIMIT if spec.get("backoffLimitPerIndex") is None else _BACKOFF_MAX
 

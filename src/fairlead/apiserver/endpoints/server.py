@@ -244,7 +244,7 @@ class ApiServer:
         return request
 
     def _find_scope(self, request: Request, now: int) -> RequestScope | Response:
-        """Authorize a request and return its scope.
+        """Authorize a request and return its RequestScope.
 
         If the path names no served resource, return the response to the request instead, such as a
         discovery document or error 404. Raises ApiError.

@@ -19,7 +19,7 @@ ATTEMPTS_MAX: Final = 8
 
 
 class IdSource(Protocol):
-    """A source of uids and name suffixes. It never returns the same uid twice."""
+    """A source of uids and name suffixes, which never returns the same uid twice."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
         """Return the uid of a new object with this kind, namespace and name."""

@@ -225,7 +225,7 @@ class SqliteLog:
     def _newest(self) -> dict[_ObjectKey, bytes]:
         """Return the newest text of each object.
 
-        This also sets `_superseded` to the superseded versions that are still in the log.
+        The method also sets `_superseded` to the superseded versions that are still in the log.
         """
         newest: dict[_ObjectKey, bytes] = {}
         for *place, blob in self._connection.execute(_SELECT_CURRENT):
@@ -352,9 +352,9 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        The StoredChange of an update or deletion contains the previous version of the object. This
-        version is taken from an earlier change that has also been loaded. If there is no such
-        change, the StoredChange and all earlier ones are left out.
+        The StoredChange of an update or deletion contains the previous version of the object. The
+        previous version is taken from an earlier change that has also been loaded. If there is no
+        such change, the StoredChange and all earlier ones are left out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []

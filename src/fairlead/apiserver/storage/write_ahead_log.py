@@ -21,8 +21,8 @@ than other changes, because they free disk space. Some disk space is reserved fo
     less                 no         yes; the reserve of 24 MiB is released
     less, no reserve     no         no
 
-A second reserve is for the writes that the server makes when it starts. It is released if the
-server starts with less than 4 MiB of free disk space.
+A second reserve is for the writes that the server makes when it starts. The second reserve is
+released if the server starts with less than 4 MiB of free disk space.
 """
 
 from __future__ import annotations

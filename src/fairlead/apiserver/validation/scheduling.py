@@ -1,8 +1,8 @@
 """Validates PriorityClasses, and the Queues and PodGroups of batch schedulers.
 
 Volcano and kube-batch define their Queues and PodGroups as custom resources. Like the schemas of
-these resources, this module refuses malformed amounts. It also refuses negative amounts, negative
-counts, and counts that do not fit in an int32.
+these resources, this module refuses malformed amounts. The module also refuses negative amounts,
+negative counts, and counts that do not fit in an int32.
 
 upstream: pkg/apis/scheduling/validation/validation.go,
 volcano: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml, _podgroups.yaml

@@ -1,7 +1,7 @@
 """The checks of the Pod Security Standards: levels `baseline` and `restricted`.
 
 The standards have the version numbers of Kubernetes. Each check, allowed value and exemption
-applies from some minor version on.
+applies to a certain minor version and to all later versions.
 
 Differs from upstream: Fairlead does not check AppArmor profiles. It checks seccomp profiles in
 fields, but not in annotations.

@@ -1,9 +1,10 @@
 """ServiceAccount: sets the pod's service account and mounts its token.
 
 A pod that names no account gets the account `default`. The plugin adds a projected volume with the
-token, the CA certificate and the namespace, and mounts it into all containers. It does not add the
-volume if automountServiceAccountToken is false. The pod's value of this field takes precedence over
-the account's. A pod without imagePullSecrets gets the imagePullSecrets of its account.
+token, the CA certificate and the namespace, and mounts it into all containers. The plugin does not
+add the volume if automountServiceAccountToken is false. The pod's value of this field takes
+precedence over the account's. A pod without imagePullSecrets gets the imagePullSecrets of its
+account.
 
 upstream: plugin/pkg/admission/serviceaccount/admission.go; pkg/api/v1/pod/util.go:
 VisitPodSecretNames

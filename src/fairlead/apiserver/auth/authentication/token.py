@@ -1,7 +1,7 @@
 """Bearer tokens: a known token identifies its user; a request without a token is anonymous.
 
-Browsers cannot set the Authorization header of a WebSocket. They send the token, encoded as
-base64url, in one of the sub-protocols. They must send another sub-protocol too, because the server
+Browsers cannot set the Authorization header of a WebSocket. Browsers send the token, encoded as
+base64url, in one of the sub-protocols. They must send a second sub-protocol, because the server
 must choose one that does not contain the token.
 
 upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymous/anonymous,

@@ -1,7 +1,8 @@
 """The node authorizer: the permissions of kubelets.
 
-A kubelet may read the objects to which the pods on its node refer. It may write its own Node,
-Lease, CSINode and ResourceSlices. `NodeRestriction` (admission) checks the content of these writes.
+A kubelet may read the objects to which the pods on its node refer. The kubelet may write its own
+Node, Lease, CSINode and ResourceSlices. `NodeRestriction` (admission) checks the content of these
+writes.
 
 upstream: plugin/pkg/auth/authorizer/node/{node_authorizer,graph}.go,
 plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go:NodeRules, pkg/auth/nodeidentifier

@@ -2,10 +2,10 @@
 
 A watch starts with the existing objects (as ADDED events) or with the changes since a version. Then
 the watch receives each change as it is stored. A watch with a selector sends an ADDED event when an
-object starts to match. It sends a DELETED event when an object no longer matches. Each change is
-encoded once per encoder; all watches with an equal encoder share the encoded event. Watches without
-a selector, and with the same namespace and encoder, form a group. A change is examined only once
-for all watches of a group, so that a thousand watches on all pods cost little.
+object starts to match. The watch sends a DELETED event when an object no longer matches. Each
+change is encoded once per encoder; all watches with an equal encoder share the encoded event.
+Watches without a selector, and with the same namespace and encoder, form a group. A change is
+examined only once for all watches of a group, so that a thousand watches on all pods cost little.
 
 The HTTP layer sets the callback `on_data`. The watch calls `on_data` when there are new events for
 `pop_lines` or new changes for `convert_waiting`, and when the watch ends. `on_data` is not called

@@ -120,8 +120,8 @@ class StoredForm:
     def has(self, kind: Kind, view: ApiObject, like: ApiObject | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is certainly in stored form.
 
-        This changes `view`: a part that equals a part of an earlier view is replaced by the earlier
-        Python object. So nothing else may use `view` yet.
+        The method changes `view`: a part that equals a part of an earlier view is replaced by the
+        earlier Python object. So nothing else may use `view` yet.
 
         `like` is an object in stored form, of the same class as `view`. Parts that a pod shares
         with the pod `like` are not checked again. If `view` is a workload, the specs of the pod

@@ -49,7 +49,7 @@ _TWO_FAMILIES: Final = (
 
 
 def check_ip_address(obj: Json) -> Causes:
-    """Yield the errors of an IPAddress. Its name must be an address in canonical form."""
+    """Yield the errors of an IPAddress, whose name must be an address in canonical form."""
     yield from check_strict_ip("metadata.name", obj["metadata"].get("name", ""))
     parent = (obj.get("spec") or {}).get("parentRef")
     if parent is None:
@@ -71,7 +71,7 @@ def _check_parent(field: str, parent: Json) -> Causes:
 
 
 def check_service_cidr(obj: Json) -> Causes:
-    """Yield the errors of a ServiceCIDR. It must have one CIDR, or one of each IP family."""
+    """Yield the errors of a ServiceCIDR, which must have one CIDR, or one of each IP family."""
     spec = obj.get("spec") or {}
     ranges = spec.get("cidrs") or []
     if not ranges:

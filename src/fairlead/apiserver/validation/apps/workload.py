@@ -136,7 +136,7 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_selector(workload: Replicated) -> Causes:
-    """Yield the errors of the selector. It must be valid and not empty, and match the template."""
+    """Yield the errors of the selector, which must be valid, not empty, and match the template."""
     selector = workload.spec.selector
     if selector is None and not isinstance(workload, DaemonSet):
         yield required("spec.selector")

@@ -90,7 +90,7 @@ def _check_topology(annotations: Json) -> Causes:
 def _check_name(spec: Json) -> Causes:
     """Yield the errors of externalName, and an error for each IP field that the type forbids.
 
-    A Service of type ExternalName needs an externalName. It must not have cluster IPs, ipFamilies
+    A Service of type ExternalName needs an externalName, and must not have cluster IPs, ipFamilies
     or an ipFamilyPolicy. A Service of type NodePort or LoadBalancer must not be headless.
     """
     type_ = spec.get("type", "")

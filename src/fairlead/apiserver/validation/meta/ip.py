@@ -2,9 +2,9 @@
 
 Go's old parser (`ParseIPSloppy`) accepts leading zeros, IPv4-mapped IPv6 addresses, and CIDRs with
 host bits set. `parse_ip` and `parse_cidr` accept them too. `check_ip` and `check_cidr` are for
-fields of older kinds. They refuse all three, each with its own error message. `check_strict_ip` and
-`check_strict_cidr` are for fields of newer kinds. They also refuse a text that is not in canonical
-form, such as `2001:DB8::1` instead of `2001:db8::1`.
+fields of older kinds. These checks refuse all three, each with its own error message.
+`check_strict_ip` and `check_strict_cidr` are for fields of newer kinds. The strict checks also
+refuse a text that is not in canonical form, such as `2001:DB8::1` instead of `2001:db8::1`.
 
 upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
 """

@@ -92,8 +92,8 @@ def check_slice(obj: Json) -> Causes:
 def check_scheduled_slice(obj: Json) -> Causes:
     """Yield those errors of a ResourceSlice that hide its devices from the scheduler.
 
-    These are errors of the driver, the pool and the nodes, and devices without names. `obj` must
-    not contain nulls.
+    The yielded errors are those of the driver, the pool and the nodes, and devices without names.
+    `obj` must not contain nulls.
     """
     spec = obj.get("spec") or {}
     yield from check_driver("spec.driver", spec.get("driver", ""))

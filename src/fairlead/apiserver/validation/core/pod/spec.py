@@ -1,9 +1,10 @@
 """Validates the specs of pods and pod templates.
 
 `check_pod_spec` applies every rule for a new spec, in upstream's order. `check_scheduled_spec` is
-for new and stored pods. It applies the rules about fields that the scheduler or a simulated kubelet
-reads. In simulations, `check_new_scheduled_spec` applies the rules that concern only new pods.
-`check_runnable_spec` applies the rules about fields that only a real kubelet needs, such as images.
+for new and stored pods. This function applies the rules about fields that the scheduler or a
+simulated kubelet reads. In simulations, `check_new_scheduled_spec` applies the rules that concern
+only new pods. `check_runnable_spec` applies the rules about fields that only a real kubelet needs,
+such as images.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """

@@ -74,8 +74,8 @@ def _check_size(field: str, spec: Json) -> Causes:
 def is_kept_source(source: Json | None) -> bool:
     """Return whether the API server keeps `source`, the dataSource of a claim.
 
-    The API server keeps a dataSource that refers to a PersistentVolumeClaim or VolumeSnapshot. It
-    silently drops any other dataSource.
+    The API server keeps a dataSource that refers to a PersistentVolumeClaim or VolumeSnapshot. The
+    server silently drops any other dataSource.
     """
     # upstream: pkg/api/persistentvolumeclaim/util.go:dataSourceIsPvcOrSnapshot
     named = source or {}

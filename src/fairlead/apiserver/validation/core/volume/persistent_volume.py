@@ -62,7 +62,7 @@ def check_claim(obj: Json) -> Causes:
 def check_claim_update(old: Json, new: Json) -> Causes:
     """Yield errors if an update changes immutable fields of a claim's spec.
 
-    The requested storage of a bound claim can grow. It can also shrink, but only to an amount above
+    The requested storage of a bound claim can grow, and can shrink to an amount above
     status.capacity. The claim's volumeName and storageClassName can be set if they are absent. The
     volumeAttributesClassName can change but not be removed.
     """

@@ -247,7 +247,7 @@ _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
-    """Yield the errors of a pod's volume. It must have exactly one source, which must be valid."""
+    """Yield the errors of a pod's volume, which must have exactly one source, a valid one."""
     yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
