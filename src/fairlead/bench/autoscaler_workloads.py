@@ -387,8 +387,8 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
     """Scale the first `elastic` Deployments to their size at `after_s` seconds after the start.
 
-    All have the same size. It follows a cosine curve with two periods per day, from REPLICAS to
-    twice that number.
+    All these Deployments have the same size, which follows a cosine curve with two periods per day,
+    from REPLICAS to twice that number.
     """
     patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * _share(after_s))}}
     for number in range(elastic):

@@ -13,11 +13,12 @@ class Measurement(Struct, frozen=True):
     """The result of one run of a benchmark.
 
     `pods_per_second` counts evicted pods for Outage workloads. It counts all pods of the cluster
-    for WhatIf and autoscaling workloads, and bound pods for all others. `upstream_threshold` is the
-    rate in pods/s that upstream requires or, for Batch workloads, that kube-batch reaches; None if
-    there is no such rate. `seconds` and `cpu_seconds` are wall-clock and CPU time of the measured
-    part. `peak_mib` is the peak resident set size of the process. `virtual_seconds_per_second` is
-    the ratio of simulated to real time, for workloads that simulate a day.
+    for WhatIf and autoscaling workloads, and bound pods for all other workloads.
+    `upstream_threshold` is the rate in pods/s that upstream requires or, for Batch workloads, that
+    kube-batch reaches; None if there is no such rate. `seconds` and `cpu_seconds` are wall-clock
+    and CPU time of the measured part. `peak_mib` is the peak resident set size of the process.
+    `virtual_seconds_per_second` is the ratio of simulated to real time, for workloads that simulate
+    a day.
 
     `growth_mib` is the part of `peak_mib` that the measured pods added. `first_cycle_ms` is the CPU
     time of the first scheduling cycle or batch session. `p99_cycle_ms` is the 99th percentile of

@@ -1,15 +1,15 @@
 """What-if benchmarks: the time that `fairlead whatif` takes on a generated dump.
 
-The dump has the form that `kubectl get -A -o json` prints. It contains nodes in three zones, 20
-pods per node, and Deployments of 50 pods each, with their ReplicaSets. One more Deployment has a
+The dump has the form that `kubectl get -A -o json` prints. The dump contains nodes in three zones,
+20 pods per node, and Deployments of 50 pods each, with their ReplicaSets. One more Deployment has a
 pod on every node. Required anti-affinity keeps its pods on different nodes. The benchmarks are:
 
     Drain     a node is drained
     Zone      one of three zones fails for twenty minutes
     Scale     the Deployment with a pod on every node gets 200 more pods, which stay pending
 
-One more `Drain` benchmark has 100,000 nodes and 10 pods per node. It reads the cluster from a
-snapshot file instead of a dump. This benchmark runs only if it is requested by name.
+One more `Drain` benchmark has 100,000 nodes and 10 pods per node. This benchmark reads the cluster
+from a snapshot file instead of a dump. It runs only if it is requested by name.
 
 Each command runs in its own process, so the time includes starting, parsing and printing.
 """

@@ -1,11 +1,11 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. The replica
-takes the Lease if the Lease has no holder. It also takes a Lease that has not changed for the
-`leaseDurationSeconds` in the Lease. A replica measures this time with its own clock; the clocks of
-different replicas are never compared. A leader that has not renewed the Lease for `renew_deadline`
-loses leadership. `renew_deadline` is shorter than `lease_duration`, so the leader stops before
-another replica can take the Lease.
+takes the Lease if the Lease has no holder. The replica also takes a Lease that has not changed for
+the `leaseDurationSeconds` in the Lease. A replica measures this time with its own clock; the clocks
+of different replicas are never compared. A leader that has not renewed the Lease for
+`renew_deadline` loses leadership. `renew_deadline` is shorter than `lease_duration`, so the leader
+stops before another replica can take the Lease.
 
 This state machine does no I/O. `begin` starts an attempt to take or renew the Lease, and returns
 the first request. The caller passes the response to `read` or `written`, or calls `failed`. Times

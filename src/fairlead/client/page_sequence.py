@@ -20,7 +20,9 @@ class PageSequence:
         self._empty_pages = 0  # in a row
 
     def add(self, token: str, *, is_empty: bool) -> str:
-        """Record a page with the continue token `token`; return why the list has no end, or "".
+        """Record a page with the continue token `token`.
+
+        Returns why the list has no end; "" if no reason is known.
 
         The last page has the token "".
         """

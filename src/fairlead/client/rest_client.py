@@ -135,8 +135,8 @@ class RestClient:
     ) -> None:
         """Prepare the client; connections are opened with the first request.
 
-        `observe` is called with each request that is passed to `exchange`. It returns a function,
-        which is then called with the response to this request.
+        `observe` is called with each request that is passed to `exchange`. `observe` returns a
+        function, which is then called with the response to this request.
 
         If the body of a response has more than `bytes_max` bytes, the request fails as if the
         connection had failed. If `bytes_max` is a BodyLimit, it limits the bodies of all responses

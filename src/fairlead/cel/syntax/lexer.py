@@ -1,8 +1,9 @@
 """Splits the text of an expression into tokens, and decodes literals.
 
 Upstream's lexer is generated from a grammar and takes the longest token at each position. If no
-token matches, the lexer reads on while the characters could still be the beginning of a token. It
-skips these characters and the next one, and reports them in one message. `_unknown` does the same.
+token matches, the lexer reads on while the characters could still be the beginning of a token. The
+lexer skips these characters and the next one, and reports all of them in one message. `_unknown`
+does the same.
 
 upstream: cel-go's parser/gen/CEL.g4, parser/unescape.go
 """

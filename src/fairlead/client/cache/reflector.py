@@ -15,8 +15,8 @@ A bookmark may also be older than the version of the watch. After OLD_BOOKMARKS_
 in a row, the resource is listed again.
 
 If the server supports `sendInitialEvents`, a list is streamed as events. If a new version of an
-object cannot be decoded, the last known version is kept. It is replaced when the object can be
-decoded again, and removed when the object is deleted.
+object cannot be decoded, the last known version is kept. The known version is replaced when the
+object can be decoded again, and removed when the object is deleted.
 
 upstream: client-go/tools/cache/reflector.go
 """
@@ -333,8 +333,8 @@ class Reflector:
         the server refused to stream a list, the next request is not delayed.
 
         If the failure may be temporary, a page of a list is requested again. After any other
-        failure, such as an expired continue token, the list starts again. It also starts again
-        after more than REFUSALS_MAX failures in a row, in two cases: `repeats` is set, or the
+        failure, such as an expired continue token, the list starts again. The list also starts
+        again after more than REFUSALS_MAX failures in a row, in two cases: `repeats` is set, or the
         status may mean that the server does not know the version in the token. After an expired
         token, the list is requested without pages, until it is complete, is too long, or has failed
         REFUSALS_MAX times in a row.

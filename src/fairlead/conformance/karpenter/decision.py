@@ -1,8 +1,8 @@
 """The kinds of recorded Karpenter cases, and the replay of one case.
 
 A stable case had the same outcome in all recorded runs, and must agree with this outcome. The other
-cases depend on the order of Go maps upstream. They must agree with the recorded outcome or with a
-recorded alternative. The order of NodeClaims is ignored, and so are tiny differences between
+cases depend on the order of Go maps upstream. Such cases must agree with the recorded outcome or
+with a recorded alternative. The order of NodeClaims is ignored, and so are tiny differences between
 numbers that are not integers, such as prices.
 """
 

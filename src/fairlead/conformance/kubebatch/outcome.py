@@ -82,8 +82,8 @@ def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
 
     The result is empty if the session does not use this plugin. `released` are the tasks whose
     resources the session released. The member `allocated` of a queue always contains cpu and
-    memory. It contains another resource if a task of the queue requests this resource, and the task
-    holds resources or is in `released`.
+    memory. `allocated` contains another resource if a task of the queue requests this resource, and
+    the task holds resources or is in `released`.
     """
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):

@@ -1,8 +1,8 @@
 """Replays recorded decisions of kube-scheduler about pods with volumes.
 
 Cases have the form of the cases in module `pod`, with additional storage objects. For each feasible
-node, `expect` also lists the claims that would be bound, with their volumes. It also lists the
-claims for which volumes would be provisioned. Nodes without such claims are left out.
+node, `expect` also lists the claims that would be bound, with their volumes. `expect` also lists
+the claims for which volumes would be provisioned. Nodes without such claims are left out.
 """
 
 from __future__ import annotations

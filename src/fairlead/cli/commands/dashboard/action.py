@@ -101,9 +101,9 @@ class Actions:
     def _evictable(self, node: str) -> list[Pod]:
         """Return the pods of `node` that a drain evicts.
 
-        These are all pods except static pods, terminating pods, and DaemonSet pods that have not
-        completed.
-        upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go: daemonSetFilter, mirrorPodFilter
+        A drain evicts all pods except static pods, terminating pods, and DaemonSet pods that have
+        not completed. upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go: daemonSetFilter,
+        mirrorPodFilter
         """
         on_node = (pod for pod in self._store.list(POD) if pod["spec"].get("nodeName") == node)
         pods = [view for view in map(decode_stored, on_node) if isinstance(view, Pod)]
@@ -120,8 +120,8 @@ class Actions:
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> None:
         """Send a request to the API server.
 
-        Raises ValidationError if the response is an error. Raises ApiError in the cases in which
-        `ApiApp.handle` raises it.
+        Raises ValidationError if the response is an error. Raises ApiError as `ApiApp.handle` does,
+        for example if the change cannot be stored.
         """
         request = Request(method, path, headers=headers, body=msgspec.json.encode(body))
         answer = await self._api(request)

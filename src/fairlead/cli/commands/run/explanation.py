@@ -1,7 +1,7 @@
 """Explains a pod as a running scheduler sees it: its place in the queue, and a verdict per node.
 
-This explanation includes facts that a snapshot lacks. These are nominations, preemptions in
-progress, the pod's attempts and backoff, and pods that are assumed on nodes but not yet bound.
+The explanation includes facts that a snapshot lacks: nominations, preemptions in progress, the
+pod's attempts and backoff, and pods that are assumed on nodes but not yet bound.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Executors of a sweep's cases: processes on this machine, or a Dask cluster.
 
-Each executor yields (case number, result), in the order in which the cases end. With each case, it
-submits the severity of the worst case so far, which the function `known_worst` returns. Submitted
-cases may wait while others run. At any time, at most `_IN_FLIGHT` cases are submitted for each
-process, or at most `_IN_FLIGHT_ON_DASK` cases to a Dask cluster.
+Each executor yields (case number, result), in the order in which the cases end. With each case, the
+executor submits the severity of the worst case so far, which the function `known_worst` returns.
+Submitted cases may wait while others run. At any time, at most `_IN_FLIGHT` cases are submitted for
+each process, or at most `_IN_FLIGHT_ON_DASK` cases to a Dask cluster.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ def _missing_namespaces(manifests: list[Manifest]) -> Iterator[Json]:
 def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
     """Yield the ServiceAccounts that pod templates name, if `manifests` has no ServiceAccount.
 
-    Every namespace of a cluster has the ServiceAccount `default`. So if a dump has no
-    ServiceAccounts, they were not dumped. A controller adds `default` to each namespace of the new
+    Every namespace of a cluster has the ServiceAccount `default`. So a dump without ServiceAccounts
+    was made without this kind of objects. A controller adds `default` to each namespace of the new
     cluster.
 
     upstream: plugin/pkg/admission/serviceaccount/admission.go: Admit

@@ -324,8 +324,9 @@ def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange
 def _exit_code(answers: Iterable[WhatIfAnswer], results: Sequence[ConditionResult]) -> int:
     """Return the exit code for `answers`, or for the conditions in `results` if there are any.
 
-    With conditions, return CONDITION_HOLDS if any condition holds. Without conditions, return
-    DIFFERENCE if any of the changes has an effect. In all other cases, return SUCCESS.
+    If there are conditions, return CONDITION_HOLDS if any of them holds. If there are no
+    conditions, return DIFFERENCE if any of the changes has an effect. In all other cases, return
+    SUCCESS.
     """
     if results:
         holds = any(one.holds for one in results)

@@ -88,7 +88,7 @@ class FittedTable:
         return 1 + sum(1 for _ in self._lines(console.width, shortens=console.is_terminal))
 
     def _lines(self, width: int, *, shortens: bool) -> Iterator[tuple[str, str]]:
-        """Yield (line, style) for each line of a table that is `width` characters wide.
+        """Yield (line, style) for each line of a table that fits in `width` characters.
 
         If `shortens` is not set, names are complete, and lines may exceed `width`.
         """

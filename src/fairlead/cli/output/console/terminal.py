@@ -168,9 +168,9 @@ def print_table(
 ) -> None:
     """Print the first `rows_max` rows under `title`, and the number of further rows.
 
-    If `rows_max` is None, all rows are printed. Without rows, nothing is printed. `numbers` are the
-    headings of right-aligned columns. If the table is too wide, headings are wrapped before cells,
-    and cells of the first column, which are names, are wrapped last.
+    If `rows_max` is None, all rows are printed. If there are no rows, nothing is printed. `numbers`
+    are the headings of right-aligned columns. If the table is too wide, headings are wrapped before
+    cells, and cells of the first column, which are names, are wrapped last.
     """
     if not rows:
         return

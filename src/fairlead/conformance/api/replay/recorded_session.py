@@ -70,9 +70,9 @@ def session_start() -> Instant:
     """Return the start time of the session: the beginning of the previous hour.
 
     The session starts on the hour so that a CronJob runs between the same commands in every
-    session. The session's clock runs faster than the machine's clock. It must not overtake the
-    machine's clock, with which kubectl computes ages. Therefore the session starts at least an hour
-    before the current time.
+    session. The session's clock runs faster than the machine's clock. The session's clock must not
+    overtake the machine's clock, with which kubectl computes ages. Therefore the session starts at
+    least an hour before the current time.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 
