@@ -13,10 +13,10 @@ from fairlead.engine.core.instant import DurationNs
 class CapacityOutage(Struct, frozen=True, kw_only=True):
     """A period of a run in which the simulated provider cannot deliver certain machines.
 
-    The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. It
-    affects machines of the node group or NodePool `group` ("" for any) if the labels of their Nodes
-    include all `labels`. If `stops_machines` is set, machines that are being created become Nodes
-    only after the outage.
+    The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. The
+    outage affects machines of the node group or NodePool `group` ("" for any) if the labels of
+    their Nodes include all `labels`. If `stops_machines` is set, machines that are being created
+    become Nodes only after the outage.
     """
 
     begin: DurationNs = 0

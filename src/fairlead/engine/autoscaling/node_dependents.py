@@ -2,8 +2,8 @@
 
 In a real cluster, the kubelet and the drivers on the node create these objects. A CSINode limits
 the number of attached volumes, and ResourceSlices list devices. A simulation copies the objects of
-an existing node. It creates the copies before the new Node, so that they exist before a pod is
-placed on the Node. It deletes the copies with the Node.
+an existing node. The simulation creates the copies before the new Node, so that they exist before a
+pod is placed on the Node. It deletes the copies together with the Node.
 """
 
 from __future__ import annotations

@@ -393,7 +393,7 @@ class ClusterAutoscaler:
     def ignored_pods(self) -> dict[str, str]:
         """Return the unbound pods that upstream ignores without an event, each with the reason.
 
-        These are expendable pods, pods of DaemonSets, and pods of schedulers that
+        The result contains expendable pods, pods of DaemonSets, and pods of schedulers that
         --allowed-scheduler-names does not list.
         """
         listers, found = self.autoscaler.context.listers, dict[str, str]()
@@ -449,8 +449,8 @@ class ClusterAutoscaler:
         """Return the nodes that the autoscaler does not remove, each with the reason.
 
         The result also contains the nodes that upstream leaves out before it looks for a reason.
-        These are the nodes of groups at their minimum size, and the nodes without a group.
-        upstream: processors/nodes/pre_filtering_processor.go: GetScaleDownCandidates
+        Upstream leaves out the nodes of groups at their minimum size, and the nodes without a
+        group. upstream: processors/nodes/pre_filtering_processor.go: GetScaleDownCandidates
         """
         found = dict(self.history.staying)
         context = self.autoscaler.context

@@ -241,9 +241,9 @@ class MinimumLeft:
     ) -> None:
         """Use the minimums in `limits`.
 
-        `nodes` is not called before the first `try_take`. It returns pairs (node, group id). For a
-        node that does not exist yet, the group id is that of its node group. For an existing node,
-        the group id is None. Nodes that are being deleted at `now` are ignored.
+        `nodes` is not called before the first `try_take`. `nodes` returns pairs (node, group id).
+        For a node that does not exist yet, the group id is that of its node group. For an existing
+        node, the group id is None. Nodes that are being deleted at `now` are ignored.
         """
         self._resources = resources
         self._limits = limits

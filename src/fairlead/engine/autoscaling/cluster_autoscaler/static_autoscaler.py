@@ -72,10 +72,10 @@ _CALLED: Final = frozenset(
 class LoopRecord(Struct):
     """The input and the decisions of one autoscaler loop.
 
-    `unschedulable` are the pending pods of the loop. It is None if the loop ended before scale-up.
-    `to_help` are the pods that need a new node. These are pending pods, and pods that a drain in
-    progress will evict. `sleep_time` is the time in ns that upstream would have slept in the loop.
-    `error` is the text of the error that ended the loop, or "".
+    `unschedulable` are the pending pods of the loop. `unschedulable` is None if the loop ended
+    before scale-up. `to_help` are the pods that need a new node. `to_help` contains pending pods,
+    and pods that a drain in progress will evict. `sleep_time` is the time in ns that upstream would
+    have slept in the loop. `error` is the text of the error that ended the loop, or "".
     """
 
     at: Instant

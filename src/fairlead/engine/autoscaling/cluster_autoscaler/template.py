@@ -165,7 +165,7 @@ class TemplateProvider:
         """Return a template from `node`, its mirror pods and its DaemonSet pods.
 
         With --force-ds, a pod is added for each DaemonSet that has no pod on `node` but would run
-        there. Without the flag, this is done only for critical DaemonSets.
+        there. Without the flag, a pod is added only for each critical DaemonSet.
         """
         info = self._snapshot.node(node.metadata.name)
         running = [] if info is None else self._snapshot.pods_on(info)

@@ -130,9 +130,10 @@ class NodePoolTemplate(_KarpenterView, frozen=True):
 class NodePoolBudget(_KarpenterView, frozen=True):
     """A disruption budget of a NodePool: an element of `spec.disruption.budgets`.
 
-    A budget limits how many nodes may be disrupted at the same time. It applies only in the periods
-    that `schedule` and `duration` define. A budget without these fields always applies. `reasons`
-    lists the reasons of the disruptions to which the budget applies; None means all reasons.
+    A budget limits how many nodes may be disrupted at the same time. The budget applies only in the
+    periods that `schedule` and `duration` define. A budget without these fields always applies.
+    `reasons` lists the reasons of the disruptions to which the budget applies; None means all
+    reasons.
     """
 
     nodes: str = DEFAULT_BUDGET_NODES

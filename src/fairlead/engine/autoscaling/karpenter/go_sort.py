@@ -1,8 +1,8 @@
 """Go's `sort.Slice`: pattern-defeating quicksort, which is deterministic but not stable.
 
 If upstream sorts elements that compare equal, their order depends on the algorithm. Up to twelve
-elements are sorted by insertion, which is stable. With more elements, equal elements may change
-places. Keys are compared with `<` only, as upstream's less functions do.
+elements are sorted by insertion, which is stable. If there are more elements, equal elements may
+change places. Keys are compared with `<` only, as upstream's less functions do.
 
 upstream: Go's src/sort/zsortfunc.go
 """
@@ -243,8 +243,8 @@ def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
     """Return the result of `go_sorted` for a list in which at most one element is out of place.
 
     Go sorts most such lists by insertion. Insertion is stable, so Python's sort gives the same
-    result. `go_sorted` sorts the other lists. These are lists of 13 to 49 elements, and longer
-    lists whose pivot samples (see `choose_pivot`) are not in increasing order.
+    result. `go_sorted` sorts the other lists: lists of 13 to 49 elements, and longer lists whose
+    pivot samples (see `choose_pivot`) are not in increasing order.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

@@ -1,9 +1,9 @@
 """NodeOverlays: changes of the prices and capacity of a provider's instance types.
 
 Overlays are applied by descending weight. An overlay changes the offerings and resources that it
-selects. It does not change those that an overlay with a higher weight has already changed. If two
-overlays of the same weight change the same value, they conflict. Of the two, the overlay whose name
-comes first in alphabetical order is ignored for all pools.
+selects, except those that an overlay with a higher weight has already changed. If two overlays of
+the same weight change the same value, they conflict. Of the two, the overlay whose name comes first
+in alphabetical order is ignored for all pools.
 
 upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
 """

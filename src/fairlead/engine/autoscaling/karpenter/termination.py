@@ -6,8 +6,8 @@ are gone. Pods with the annotation `do-not-disrupt` are not evicted. The drain w
 gone. If the NodeClaim has a termination grace period, each remaining pod is deleted early enough to
 stop before this period ends. The pod's group, budgets and annotations then do not matter.
 
-A drain ignores terminated pods, mirror pods, and pods that tolerate the disruption taint. It also
-ignores pods that should have ended more than a minute ago.
+A drain ignores terminated pods, mirror pods, and pods that tolerate the disruption taint. A drain
+also ignores pods that should have ended more than a minute ago.
 
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 """

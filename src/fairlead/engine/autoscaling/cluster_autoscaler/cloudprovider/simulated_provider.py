@@ -70,16 +70,16 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     A Node belongs to the group if it has all `labels` and `annotations`. `annotations` maps the key
     of each annotation to its possible values. The annotation of a Node must have one of these
     values. New nodes have the first value. At least one label or annotation must be given.
-    `template` is a Node of the group's first zone as JSON. It is None if nothing is known about the
-    group's nodes. `other_zones` contains one Node as JSON for each further zone of the group. The
-    nodes of a group can differ in instance type, capacity type and zone. `type_prices` maps
-    (instance type, capacity type, zone) to an hourly price. `price` is the hourly price of nodes
-    that have no entry in `type_prices`. The expander `price` uses the field `price` for all nodes.
-    A price is None if it is unknown. `out_of_capacity` contains the periods in which the provider
-    cannot create nodes of the group. Each period is (begin, end) in ns since the start of the run.
-    `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
-    the ResourceSlices that are created with a new node. `provider_name` is the cloud provider's
-    name for the group, or "" if that name is the same as `id`.
+    `template` is a Node of the group's first zone as JSON. `template` is None if nothing is known
+    about the group's nodes. `other_zones` contains one Node as JSON for each further zone of the
+    group. The nodes of a group can differ in instance type, capacity type and zone. `type_prices`
+    maps (instance type, capacity type, zone) to an hourly price. `price` is the hourly price of
+    nodes that have no entry in `type_prices`. The expander `price` uses the field `price` for all
+    nodes. A price is None if it is unknown. `out_of_capacity` contains the periods in which the
+    provider cannot create nodes of the group. Each period is (begin, end) in ns since the start of
+    the run. `overrides` are autoscaling options of this group by flag name. `dependents` are the
+    CSINode and the ResourceSlices that are created with a new node. `provider_name` is the cloud
+    provider's name for the group, or "" if that name is the same as `id`.
     """
 
     id: str

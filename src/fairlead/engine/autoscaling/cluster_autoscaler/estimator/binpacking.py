@@ -7,8 +7,8 @@ For each equivalence group of pods, the largest pods first:
     b) place the remaining pods on the last added node; whenever it is full, add one more node
 
 If a pod does not fit even an empty new node, the rest of its equivalence group is skipped. All pods
-of the group are equal, and so are all new nodes. The rest is also skipped when the limit of nodes
-is reached.
+of the group are equal, and so are all new nodes. The rest of the equivalence group is also skipped
+when the limit of nodes is reached.
 
 As long as the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). At
 the first equivalence group with other needs, the rows become nodes of the snapshot. This group and

@@ -115,8 +115,8 @@ class ClusterSnapshot:
     def _note(self, changed: ApiObject) -> None:
         """Give new revisions to the nodes that a change affects.
 
-        A changed ResourceClaim affects no node by itself. It takes effect when a pod that uses the
-        claim is bound, which is a change of the pod.
+        A changed ResourceClaim affects no node by itself. The change takes effect when a pod that
+        uses the claim is bound, which is a change of the pod.
         """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
@@ -379,9 +379,9 @@ class ClusterSnapshot:
     ) -> str | None:
         """Return the name of the next node that fits `pod`; None if no node fits.
 
-        The search starts after the node that was found last. It tries only nodes whose names are in
-        `among` (None: all names). Their index in `node_names` must be at least `first`. Cordoned
-        nodes are never chosen, even if the pod tolerates the cordon.
+        The search starts after the node that was found last. The search tries only nodes whose
+        names are in `among` (None: all names) and whose index in `node_names` is at least `first`.
+        Cordoned nodes are never chosen, even if the pod tolerates the cordon.
 
         upstream: plugin_runner.go: RunFiltersUntilPassingNode
         """

@@ -33,7 +33,7 @@ from fairlead.engine.core.instant import Instant
 class DisruptionClass(StrEnum):
     """The class of a disruption: whether pods can block it.
 
-    Pods can block a GRACEFUL disruption. They cannot block an EVENTUAL disruption if the NodeClaim
+    Pods can block a GRACEFUL disruption. Pods cannot block an EVENTUAL disruption if the NodeClaim
     has a termination grace period.
     """
 

@@ -86,9 +86,9 @@ class DisruptionQueue:
     def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
         """Return the progress of the command `queued`.
 
-        The command is completed when all its replacements are ready. It has failed if a replacement
-        no longer exists. It has also failed if it takes too long, even if all replacements have
-        become ready meanwhile.
+        The command is completed when all its replacements are ready. The command has failed if a
+        replacement no longer exists. It has also failed if it takes too long, even if all
+        replacements have become ready meanwhile.
         """
         # upstream: queue.go:Reconcile, waitOrTerminate
         claims = self._cluster.node_claims

@@ -173,8 +173,9 @@ class Simulator:
 
         If `reason` is a text, it is returned unchanged. If `reason` is a SchedulingErrors, its
         candidates are simulated at `now`. The result is the text of the errors that this simulation
-        finds. It is None if there are no errors, or if a candidate is already being removed. If no
-        NodePool is usable, no simulation is possible. The result is then `reason.first`.
+        finds. The result is None if there are no errors, or if a candidate is already being
+        removed. If no NodePool is usable, no simulation is possible. The result is then
+        `reason.first`.
         """
         if isinstance(reason, str):
             return reason

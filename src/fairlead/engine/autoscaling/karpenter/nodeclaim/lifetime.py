@@ -35,7 +35,7 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
     """Return whether a change of a pod postpones the consolidation of its node.
 
     The result is True if the pod has just been bound, has terminated, or has begun to terminate.
-    It is False for DaemonSet pods.
+    The result is False for DaemonSet pods.
     """
     if is_owned_by(new, "DaemonSet") or not new.spec.node_name:
         return False

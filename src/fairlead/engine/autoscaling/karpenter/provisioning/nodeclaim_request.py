@@ -44,7 +44,7 @@ class NodeClaimRequest(Struct, frozen=True):
     `requirements` come from the NodePool and from the placed pods. `stored_requirements` adds
     requirements on the instance type and the capacity type. `pods` are the keys of the placed pods,
     in the order in which they were placed. A request for a static NodePool has only the
-    requirements of the NodePool's template. It has no types and no pods.
+    requirements of the NodePool's template. Such a request has no types and no pods.
     """
 
     pool: NodePool

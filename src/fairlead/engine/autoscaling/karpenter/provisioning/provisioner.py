@@ -144,7 +144,7 @@ _KNOWN_MIN: Final = 1_000
 class _DaemonPod(Struct, frozen=True):
     """The pod that represents a DaemonSet in passes.
 
-    It was built from `spec`, the spec of the DaemonSet, and `newest`, the newest pod of the
+    The pod was built from `spec`, the spec of the DaemonSet, and `newest`, the newest pod of the
     DaemonSet or None.
     """
 
@@ -413,10 +413,10 @@ class Provisioner:
         """Return one pod for each DaemonSet, with the changes that a pass makes to the pod.
 
         As in upstream, a pass compares each pod of `daemons()` with each NodePool in turn. Each
-        comparison gives the pod a toleration of PreferNoSchedule taints. It also removes the terms
-        of the pod's node affinity that do not allow this NodePool. Later comparisons use the
-        changed pod. `daemons_on` selects, from the list that is returned, the pods that run on a
-        node. Until the pods change, all calls return the same list object.
+        comparison gives the pod a toleration of PreferNoSchedule taints. Each comparison also
+        removes the terms of the pod's node affinity that do not allow this NodePool. Later
+        comparisons use the changed pod. `daemons_on` selects, from the list that is returned, the
+        pods that run on a node. Until the pods change, all calls return the same list object.
         """
         return self._compared_daemons(
             self._templates(self.usable_pools(), ProvisioningResult())

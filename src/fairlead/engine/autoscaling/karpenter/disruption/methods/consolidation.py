@@ -157,9 +157,9 @@ class Consolidation:
     ) -> dict[str, KeepReason]:
         """Return upstream's reason to keep each of `candidates` now, by the name of the node.
 
-        The result leaves out candidates that could be deleted or replaced on their own. It also
-        leaves out candidates that are already being removed. Raises NoNodePoolsError if no
-        NodePool can create nodes for pods.
+        The result leaves out candidates that could be deleted or replaced on their own, and
+        candidates that are already being removed. Raises NoNodePoolsError if no NodePool can create
+        nodes for pods.
         """
         self._search = self._new_search(now)
         try:

@@ -246,7 +246,7 @@ class PlainPlacement:
         return PlacementResult(tuple(left), tuple(left_places), tuple(starting))
 
     def _place_each(self, pods: Sequence[PlainPod], leaving: set[str]) -> PlacementResult:
-        """Place pods one by one. This is necessary if pods of one size have different facts."""
+        """Place pods one by one, which is necessary if pods of one size have different facts."""
         left: list[tuple[PodFacts, int]] = []
         left_places: list[tuple[Size | None, int, int]] = []
         starting: list[tuple[Size | None, int, int, StateNode]] = []

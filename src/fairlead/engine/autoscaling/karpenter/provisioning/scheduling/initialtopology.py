@@ -247,7 +247,8 @@ class InitialTopology:
 
         The module `topology` explains inverse groups. Pods whose keys are in `moved` are left out.
         The groups are sorted by the key of their first pod. Each group contains the domains of its
-        pods. It also contains the domains of the NodePools whose taints its first pod tolerates.
+        pods. A group also contains the domains of the NodePools whose taints its first pod
+        tolerates.
         """
         found: list[tuple[str, int, TopologyGroup]] = []
         for one in self._inverse:
@@ -308,8 +309,8 @@ def term_group(
 def _namespaces(cluster: KarpenterCluster, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
     """Return the namespaces in which `term`, an affinity term of `pod`, selects pods.
 
-    These are the namespaces that the term lists or selects. If the term has neither a list nor a
-    selector of namespaces, the result is the namespace of `pod`.
+    The result contains the namespaces that the term lists or selects. If the term has neither a
+    list nor a selector of namespaces, the result is the namespace of `pod`.
     """
     if term.namespace_selector is None:
         return frozenset(term.namespaces or (pod.metadata.namespace,))

@@ -1,8 +1,9 @@
 """Topology: the topology groups of a pass, which restrict the nodes on which a pod may be placed.
 
 A pod is restricted by the groups of its own terms and by inverse groups. An inverse group belongs
-to a required anti-affinity term of other pods. It counts the pods that have the term, and restricts
-the pods that the term selects. All other groups count the pods that their term selects.
+to a required anti-affinity term of other pods. The inverse group counts the pods that have the
+term, and restricts the pods that the term selects. All other groups count the pods that their term
+selects.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go
 """

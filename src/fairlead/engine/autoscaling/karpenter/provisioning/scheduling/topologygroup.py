@@ -82,7 +82,8 @@ class TopologyGroup:
     def selects(self, pod: Pod, shape: Hashable) -> bool:
         """Return whether the term of this group selects `pod`.
 
-        `shape` identifies the pod's namespace and labels. It is not an `engine.state.shape.Shape`.
+        `shape` identifies the pod's namespace and labels. `shape` is not an
+        `engine.state.shape.Shape`.
         """
         found = self._selected.get(shape)
         if found is None:
