@@ -179,7 +179,7 @@ def cycle_text(cycle: DisplacementCycle) -> str:
 class Displacement(Struct, frozen=True):
     """Workload `by` displaced workload `victim` at the time `at`.
 
-    `rule` is the `rule` of the record `PodPreempting`.
+    `rule` is the field `rule` of the record `PodPreempting`.
     """
 
     by: str

@@ -31,8 +31,9 @@ class QueueUsage(Struct, frozen=True):
 def queue_usages(session: Session) -> list[QueueUsage]:
     """Return the usage of the queues among which the plugin `proportion` divides the cluster.
 
-    These are the queues that have jobs or a guarantee, and their ancestors. The result is sorted by
-    name. Returns [] if the configuration does not have the plugin.
+    The plugin divides the cluster among the queues that have jobs or a guarantee, and their
+    ancestors. The result is sorted by name. Returns [] if the configuration does not have the
+    plugin.
     """
     plugin = proportion_of(session)
     if plugin is None:

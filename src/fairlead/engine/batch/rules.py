@@ -1,10 +1,11 @@
 """BatchRules: the conventions of a session, either kube-batch's or those of current Kubernetes.
 
-A configuration file of kube-batch or Volcano uses kube-batch's conventions. These are the
-predicates and priorities of Kubernetes 1.16, requests summed over containers, and amounts compared
-with a tolerance (slack). Fairlead's own configuration uses the conventions of current Kubernetes.
-Fairlead's configuration compares amounts exactly, and evicts a gang as a whole if the eviction of
-single members would break the gang. kube-batch's *bugs* are in `engine.batch.defect`.
+A configuration file of kube-batch or Volcano uses kube-batch's conventions. kube-batch's
+conventions are the predicates and priorities of Kubernetes 1.16, requests summed over containers,
+and amounts compared with a tolerance (slack). Fairlead's own configuration uses the conventions of
+current Kubernetes. Fairlead's configuration compares amounts exactly, and evicts a gang as a whole
+if the eviction of single members would break the gang. kube-batch's *bugs* are in
+`engine.batch.defect`.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Feasibility(Struct, eq=False):
     def statuses(self) -> list[Status]:
         """The statuses to which `codes` refers.
 
-        These are the statuses of `plan` (the cached results for the pod's spec), followed by the
-        statuses that `judge` added in this cycle.
+        The list contains the statuses of `plan` (the cached results for the pod's spec), followed
+        by the statuses that `judge` added in this cycle.
         """
         return self._verdicts or self.plan.statuses
 

@@ -1,8 +1,8 @@
 """Finds out why a kubelet cannot mount the claims of a pod yet.
 
 The scheduler binds a pod only after the pod's claims are bound. A pod that is created with a node
-name skips the scheduler. So its claims may be missing or unbound. The pod then does not start, and
-the kubelet tries again after RETRY.
+name skips the scheduler. So the claims of such a pod may be missing or unbound. The pod then does
+not start, and the kubelet tries again after RETRY.
 
 Differs from upstream: claims count even if no container mounts their volume.
 

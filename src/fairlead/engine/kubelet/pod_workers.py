@@ -825,8 +825,8 @@ def _ready_by_annotation(pod: Pod, started_at: Instant) -> Instant | None:
 def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
     """Return the last status patch of a pod that is removed, or [] if no controller reads it.
 
-    Clients may read the last status of each pod, for example in a watch. Without clients, it is
-    read only if finalizers keep the pod in the API.
+    Clients may read the last status of each pod, for example in a watch. If there are no clients,
+    the status is read only if finalizers keep the pod in the API.
     """
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod

@@ -9,8 +9,8 @@ All decisions use the objects at the start of the pass. A node whose heartbeat i
 not ready immediately. Its conditions are not written if Ready changes before the write is sent.
 After the conditions have been written, a node whose Ready was True before gets the event
 NodeNotReady. Its pods are then marked not ready. The eviction mode (`eviction.mode`) adds a
-NoExecute taint to a node that is not ready. Without taint-based evictions, it deletes the pods of
-the node.
+NoExecute taint to a node that is not ready. If taint-based evictions are off, the eviction mode
+deletes the pods of the node instead.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption

@@ -43,7 +43,8 @@ def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
     lower priority than `job` count as other jobs.
 
     There are no sentences if all pending tasks of `job` request nothing. With the defect
-    `tier-first-wins`, there are none either, because the reasons assume that every tier counts.
+    `tier-first-wins`, there are no sentences at all, because the reasons assume that every tier
+    counts.
     """
     waiting = job.with_status(TaskStatus.PENDING)
     requesting = (task for task in waiting if not task.request.is_best_effort)

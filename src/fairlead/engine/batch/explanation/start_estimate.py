@@ -6,7 +6,7 @@
                     all
     started jobs    end after their declared run time, or never if they declare none
 
-The estimate ignores jobs that arrive later. It also ignores reservations for starving gangs.
+The estimate ignores jobs that arrive later, and reservations for starving gangs.
 """
 
 from __future__ import annotations

@@ -361,8 +361,8 @@ class JobTable:
     def _set_priority(self, job: JobInfo) -> None:
         """Set the priority of the job to the value of its priority class.
 
-        If the class is not set or does not exist, use the default class. Without a default class,
-        use 0. If a group of scheduling.k8s.io sets a priority itself, that priority takes
+        If the class is not set or does not exist, use the default class. If there is no default
+        class, use 0. If a group of scheduling.k8s.io sets a priority itself, that priority takes
         precedence. A job without a group keeps its priority. A group of Coscheduling has no
         priority class. Its job has the highest priority of its tasks, or 0 without tasks.
 

@@ -177,8 +177,8 @@ class Proportion:
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
         """Return the columns of the resources that `_request` includes even if their amount is 0.
 
-        By default these are cpu and memory. With kube-batch's defect `proportion-less`, they also
-        include all resources that a task of `jobs` requests, even if it requests 0.
+        By default these are cpu and memory. With kube-batch's defect `proportion-less`, the result
+        also includes all resources that a task of `jobs` requests, even if it requests 0.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}

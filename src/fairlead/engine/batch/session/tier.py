@@ -216,8 +216,8 @@ class Tiers:
 def without_gang_protection(voters: Voters) -> Voters:
     """Return `voters` without the plugins whose attribute `protects_gangs` is True.
 
-    Those plugins prevent evictions that would leave a gang with too few members. The result is used
-    when a gang is evicted as a whole.
+    The removed plugins prevent evictions that would leave a gang with too few members. The result
+    is used when a gang is evicted as a whole.
     """
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))

@@ -60,8 +60,8 @@ class HighestTotals:
     def find(self, totals: Scores) -> Rows | array[int]:
         """Return the positions of the highest of `totals`, ascending; valid until the next call.
 
-        `totals` must not be empty. It must be up to date for all rows that the constructor's `log`
-        names.
+        `totals` must not be empty. `totals` must be up to date for all rows that the constructor's
+        `log` names.
         """
         changes = self._log.position - self._read
         if changes:

@@ -83,7 +83,8 @@ Conditions = Mapping[str, Condition]
 def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
     """Return the conditions that the kubelet of a new or loaded node posts by default.
 
-    These are the conditions in the node's status, but some conditions are replaced by healthy ones:
+    By default, a kubelet posts the conditions in the node's status, but some are replaced by
+    healthy conditions:
 
     - missing and Unknown conditions
     - the Ready condition of a starting node

@@ -82,7 +82,7 @@ class NoExecuteTaintMode:
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
         """Remove the node from its queue; return the writes that remove its NoExecute taints.
 
-        These are the taints `not-ready` and `unreachable`.
+        The removed taints are `not-ready` and `unreachable`.
         """
         name = node.metadata.name
         self._queues[zone].remove(name)

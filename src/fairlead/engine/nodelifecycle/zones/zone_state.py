@@ -21,7 +21,7 @@ UNREADY_TOLERATED: Final = 2
 
 
 class ZoneState(StrEnum):
-    """The disruption state of a zone. It is INITIAL before the zone's nodes are counted."""
+    """The disruption state of a zone; INITIAL before the zone's nodes are counted."""
 
     INITIAL = "Initial"
     NORMAL = "Normal"

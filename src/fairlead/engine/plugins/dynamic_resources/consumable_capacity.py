@@ -3,7 +3,7 @@
 Several requests can share a device that has `allowMultipleAllocations`. Each allocation consumes a
 part of each of the device's capacities. The request policy of a capacity rounds requested amounts
 up and rejects invalid amounts. A request that does not mention a capacity consumes the policy's
-default. Without a default, it consumes the whole capacity.
+default. If the policy has no default, the request consumes the whole capacity.
 
 Example: a network card has 10G of `bandwidth`, whose policy has a minimum of 1G and steps of 500M.
 A request for 1200M consumes 1500M, so six such requests fit and leave 1G.

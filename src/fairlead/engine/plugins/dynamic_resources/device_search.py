@@ -6,7 +6,7 @@ tries each combination only once, in ascending order. Upstream tries all permuta
 same first solution.
 
 Example: a claim has requests r1 (count 2) and r2 (count 1). The candidates of both are a, b, c. A
-constraint requires r1 and r2 to have the same `numa` attribute. It is 0 for a and 1 for b and c.
+constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b and c.
 
     r1: a          taken
     r1: a, b       rejected by the constraint
@@ -140,8 +140,8 @@ class DeviceSearch:
     def _lacks_devices(self) -> bool:
         """Return True if the requests obviously need more devices than there are free candidates.
 
-        On a full node, this check avoids a search through all combinations. It considers only
-        requests with a fixed count, without alternatives and without adminAccess.
+        On a full node, this check avoids a search through all combinations. The check considers
+        only requests with a fixed count, without alternatives and without adminAccess.
         """
         simple = [
             alternatives[0]

@@ -78,9 +78,9 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 class SpecialClaim(Struct, frozen=True):
     """The ResourceClaim that the scheduler makes for extended resources that a pod requests.
 
-    It contains only the extended resources that a node must provide as devices. Nodes that must
-    provide the same resources share one SpecialClaim. `mappings` contains the requests that each
-    container uses.
+    The claim contains only the extended resources that a node must provide as devices. Nodes that
+    must provide the same resources share one SpecialClaim. `mappings` contains the requests that
+    each container uses.
     """
 
     claim: ResourceClaim

@@ -266,7 +266,8 @@ class CachedCodes:
     def _changed_rows(self) -> dict[int, None] | None:
         """Return the rows of the nodes that must be judged again, as the keys of a dict.
 
-        These are the nodes in the domains that have changed since the last call of `codes`.
+        A node must be judged again if one of its domains has changed since the last call of
+        `codes`.
 
         Returns None if judging all nodes is faster, or if a change log has dropped changes.
         """

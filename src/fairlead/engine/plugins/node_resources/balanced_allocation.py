@@ -201,8 +201,8 @@ def _balances(fractions: Floats) -> Scores:
     """Return the balance of cpu and memory on each node; overwrites `fractions`.
 
     `fractions[0]` contains the used fraction of cpu on each node, `fractions[1]` that of memory.
-    The standard deviation of the two is half of their difference, so the balance is
-    `(1 - difference / 2) * 100`. It is computed as `(2 - difference) * 50`, which is the same
+    The standard deviation of the two is half of their difference, so the balance is `(1 -
+    difference / 2) * 100`. The balance is computed as `(2 - difference) * 50`, which is the same
     float, because halving and doubling floats is exact.
     """
     spread = fractions[0]

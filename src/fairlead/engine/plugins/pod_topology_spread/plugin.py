@@ -119,7 +119,7 @@ class PodTopologySpread:
     def _scope(self, shape: Shape) -> bytes:
         """Return a cache key for the fields of a pod's spec that the counts depend on.
 
-        These are its constraints, nodeSelector, node affinity and tolerations.
+        The counts depend on the pod's constraints, nodeSelector, node affinity and tolerations.
         """
         found = self._scopes.get(shape.id)
         if found is None:

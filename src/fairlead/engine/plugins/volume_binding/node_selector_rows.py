@@ -84,7 +84,7 @@ def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
 def topology_mask(terms: tuple[TopologySelectorTerm, ...], table: NodeTable) -> Mask:
     """Return, for each row, whether one of `terms` matches the node.
 
-    Without terms, every node matches. An empty term matches no node.
+    If there are no terms, every node matches. An empty term matches no node.
 
     upstream: pkg/apis/core/v1/helper/helpers.go: MatchTopologySelectorTerms
     """
