@@ -138,7 +138,7 @@ class AdmissionAttributes(Struct, frozen=True):
         return self.with_object({**self.obj, "metadata": meta})
 
     def with_generated_name(self) -> AdmissionAttributes:
-        """Return this request; an object without a name gets the generated name.
+        """Return this request; a new object without a name gets the name `write.generated_name`.
 
         This is the inverse of `without_generated_name`.
         """

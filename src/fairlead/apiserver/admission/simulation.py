@@ -180,7 +180,7 @@ class _ChecksOfRequests(_OfRequests):
 
 
 class _Listing(Struct):
-    """What the loaded snapshot contains of the kinds that admission plugins look up.
+    """Records which objects of the kinds that plugins look up are in the loaded snapshot.
 
     `accounts` is True if the snapshot has ServiceAccounts. `runtime_classes` is True if it has
     RuntimeClasses. `namespaces` are the names of its Namespaces.

@@ -37,15 +37,14 @@ _CHARACTERS_A_STEP: Final = 16
 
 
 class OutOfBudgetError(Exception):
-    """Raised if an evaluation or another task needs more units than its budget has left."""
+    """Raised if an evaluation, or other work with a budget, needs more units than are left."""
 
 
 class CostBudget:
-    """The cost units that a request may still spend on CEL evaluations or on another task.
+    """The cost units that a request may still spend on CEL, or on work such as filling in defaults.
 
-    An example of another task is to fill in defaults. A task needs a budget if its cost is a
-    product of several sizes. The product can be huge although each size is within its own limit.
-    Each task defines what a unit is.
+    Work needs a budget if its cost is a product of several sizes. The product can be huge although
+    each size is within its own limit. Each kind of work defines what a unit is.
     """
 
     __slots__ = ("left",)

@@ -59,9 +59,9 @@ def _in_version(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Js
 def convert_objects(attributes: AdmissionAttributes, matched: Kind) -> WebhookCalls[None]:
     """Convert the objects that `converted_object` and `converted_old_object` will return.
 
-    Call `convert_objects` before those two functions if the objects are custom resources and
-    `matched` may have another version than the request. Raises ApiError 500 if the objects cannot
-    be converted.
+    Call `convert_objects` before those two functions if the objects are custom resources and the
+    version of `matched` may differ from the version of the request. Raises ApiError 500 if the
+    objects cannot be converted.
     """
     conversions = attributes.write.conversions
     if conversions is not None and matched.api_version != attributes.kind.api_version:

@@ -44,9 +44,9 @@ class Priority:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a new pod or PodGroup gets its priority.
 
-        Raises ApiError 403 if the PriorityClass does not exist, or if the object sets another
-        priority or preemption policy than its class. Also raises ApiError 403 for a second default
-        PriorityClass, and for the deletion of a system class.
+        Raises ApiError 403 if the PriorityClass does not exist, or if the priority or preemption
+        policy of the object differs from that of the class. Also raises ApiError 403 for a second
+        default PriorityClass, and for the deletion of a system class.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.subresource:

@@ -49,7 +49,7 @@ class RuntimeClassOverhead:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a new pod that sets another overhead than its RuntimeClass.
+        """Refuse a new pod whose overhead differs from that of its RuntimeClass.
 
         Raises ApiError 403.
         """

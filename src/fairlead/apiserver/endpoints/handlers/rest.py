@@ -1,4 +1,4 @@
-"""Steps shared by create, update and patch: decode the body, check identity, look up the object.
+"""Steps that create, update and patch share, such as decoding the body and looking up the object.
 
 upstream: apiserver/pkg/endpoints/handlers/rest.go
 """

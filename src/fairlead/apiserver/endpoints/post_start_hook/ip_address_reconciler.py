@@ -1,9 +1,9 @@
 """Keeps one IPAddress object for each cluster IP of each Service.
 
 If a client deletes an IPAddress that a Service still uses, the reconciler creates the IPAddress
-again. The reconciler never updates an existing IPAddress, even if its parent is another Service
-than the one that uses the address. Upstream writes the IPAddress before the Service; Fairlead
-creates the IPAddress after the Service.
+again. The reconciler never updates an existing IPAddress, even if its parent is not the Service
+that uses the address. Upstream writes the IPAddress before the Service; Fairlead creates the
+IPAddress after the Service.
 
 upstream: pkg/registry/core/service/ipallocator/ipallocator.go:createIPAddress, release,
 ipallocator/controller/repairip.go:syncService

@@ -54,7 +54,7 @@ def check_owners(meta: ObjectMeta) -> Causes:
 
 
 def _controller_problems(controllers: Iterable[str]) -> Iterator[str]:
-    """Yield for each owner what is wrong with its field `controller`, or "".
+    """Yield, for each owner, the error text of its field `controller`; "" if it is valid.
 
     `controllers` are the kind and name of each owner, or "" for an owner that is no controller.
     """

@@ -60,7 +60,7 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """Return a function that checks a disk, which is a volume source.
+    """Return a function that checks a volume source that is a disk.
 
     `name` is the name of the field that identifies the disk, such as `pdName`. If `shown` is not
     "", it replaces the name of the volume type in the paths of errors. For example,
@@ -247,7 +247,7 @@ _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
-    """Yield the errors of a pod's volume, which must have exactly one source, a valid one."""
+    """Yield the errors of a pod's volume, which must have exactly one, valid source."""
     yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
