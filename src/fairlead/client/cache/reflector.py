@@ -388,7 +388,7 @@ class Reflector:
             self.problem = self._lasting_problem() or self.problem
 
     def _lasting_problem(self) -> str:
-        """Return why lists do not lead to a watch although single requests succeed.
+        """Return why the reflector starts no watch, although single requests succeed.
 
         Returns "" if no such reason is known.
         """

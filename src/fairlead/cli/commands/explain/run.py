@@ -409,7 +409,7 @@ def _print_json(value: Json) -> None:
 
 
 def _arguments(snapshot: Snapshot, request: ExplainRequest, release: Release) -> tuple[str, ...]:
-    """Return the words with which a what-if reads the explained cluster and its schedulers."""
+    """Return the arguments for `fairlead whatif` that name the explained cluster and schedulers."""
     asked = with_scheduler_arguments(snapshot, _conditions(request, release))
     applied = (word for value in request.apply for word in ("--apply", value))
     return (*asked.question_arguments, *applied)
@@ -425,8 +425,8 @@ def print_explanation(
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
     Otherwise, a long list of feasible nodes is cut. In a long list of infeasible nodes, nodes with
-    the same reason share an item. `arguments` are the words with which a what-if reads the same
-    cluster and the scheduler's configuration.
+    the same reason share an item. `arguments` are the arguments for `fairlead whatif` that name the
+    same cluster and the scheduler's configuration.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation

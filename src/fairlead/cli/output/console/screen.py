@@ -232,7 +232,7 @@ def _by_rank(sections: Sequence[Section]) -> list[int]:
 
 
 def _minimums(sections: Sequence[Section]) -> Iterator[tuple[int, int]]:
-    """Yield (number of a section, rows) for steps 1 to 6 in the order in which rows are given."""
+    """Yield (index of a section, its rows) for steps 1 to 6 of the module docstring, in order."""
     ordered = _by_rank(sections)
     least = [min(one.least if one.rank else one.rows, one.rows) for one in sections]
     needed = [at for at in ordered if sections[at].rank <= Rank.PROBLEMS]
