@@ -54,7 +54,7 @@ class _Flag(Struct, frozen=True):
         return self.parse in {_duration, _period}
 
     def value_in(self, config: NodeLifecycleConfig) -> Any:
-        """Return the flag's value in `config`; for None, the default of the Kubernetes version."""
+        """Return the flag's value in `config`; if it is None, the default of the version."""
         value = getattr(config, self.field)
         # Only node_monitor_grace_period can be None; its default depends on the version.
         return config.monitor_grace if value is None else value

@@ -237,7 +237,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store `node` as it will be after the patch in flight; do nothing if `node` is None."""
+        """Store `node`, which includes a patch that was just sent; do nothing if `node` is None."""
         if node is not None:
             self.put(node)
 

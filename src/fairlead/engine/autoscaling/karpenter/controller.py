@@ -409,7 +409,7 @@ class Karpenter:
         self._batcher.change(now)
 
     def _change_claims(self, now: Instant) -> None:
-        """Record a change by Karpenter like `_change`; also let static NodePools be checked."""
+        """Record a change by Karpenter, as `_change` does; also have static NodePools checked."""
         self._static.change(now)
         self._change(now)
 
@@ -498,7 +498,7 @@ class Karpenter:
 
 
 def _with_creation_time(claim: NodeClaim, start: Instant) -> NodeClaim:
-    """Return `claim`, with the creation time `start` if it has none (in a handwritten file)."""
+    """Return `claim`, with the creation time `start` if it has none, as in a handwritten file."""
     if claim.metadata.creation_timestamp:
         return claim
     created = format_timestamp(start)

@@ -68,7 +68,10 @@ def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep
 
 
 def _group(pod: Pod) -> tuple[bool, bool]:
-    """Return (is critical, is owned by a DaemonSet); groups are evicted in ascending order."""
+    """Return the pod's eviction group: (it is critical, a DaemonSet owns it).
+
+    The groups are evicted in ascending order.
+    """
     # upstream: terminator.go:groupPodsByPriority
     return pod.spec.priority_class_name in _CRITICAL, is_owned_by(pod, "DaemonSet")
 

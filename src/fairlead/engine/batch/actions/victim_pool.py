@@ -57,7 +57,7 @@ class VictimPools:
         not_excluded_by: NotExcludedBy,
         jobs: Iterable[JobInfo],
     ) -> None:
-        """Store those of `jobs` that have running tasks.
+        """Store the jobs in `jobs` that have running tasks.
 
         `excluding` and `not_excluded_by` are as in `EvictionKind`.
         """

@@ -362,7 +362,7 @@ class _Trial:
 
     @property
     def member_key(self) -> str:
-        """The name of `member` (`_task_name`); "" without a member."""
+        """The name of `member` (`_task_name`); "" if there is no member."""
         return "" if self.member is None else _task_name(self.member)
 
     @property
@@ -479,7 +479,7 @@ class _Trial:
         statement.discard()
 
     def _without_room(self, statement: Statement) -> Sequence[TaskInfo]:
-        """Place `_next_tasks`, ignoring the limits of queues; return those not placed."""
+        """Place `_next_tasks`, ignoring the limits of queues; return the tasks that do not fit."""
         tasks = _next_tasks(self._session, self._job)
         return self._place_all(statement, tasks, ignores_limits=True)
 
@@ -498,7 +498,7 @@ class _Trial:
     def _place(
         self, statement: Statement, waiting: Sequence[TaskInfo], *, ignores_limits: bool
     ) -> list[TaskInfo]:
-        """Place tasks of `waiting`, in order, on idle resources; return those not placed.
+        """Place the tasks in `waiting` in order on idle resources; return the tasks not placed.
 
         Under kube-batch's rules, the first task that does not fit ends the attempt. If
         `ignores_limits` is set, the limits of queues do not count.

@@ -202,7 +202,7 @@ def _limits(info: QueueInfo | None, names: list[str]) -> QueueAmounts:
 
 
 class _NextSession:
-    """The Observer and Reporter of a session: the evicted pods, by own queue and preemptor's queue.
+    """Observer and Reporter of a session: records evicted pods by their and the preemptor's queue.
 
     `first` is the group about which `no_evictions` are.
     """

@@ -50,7 +50,8 @@ class _ReservedTask(Struct):
 class DispatchGroup(Struct, eq=False):
     """Tasks that were dispatched together.
 
-    `members` are the ids of these tasks, and `preparing` the ids of those not prepared yet.
+    `members` are the ids of these tasks. `preparing` are the ids of the tasks that are not prepared
+    yet.
     """
 
     members: tuple[str, ...]

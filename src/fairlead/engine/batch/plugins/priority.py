@@ -35,7 +35,7 @@ class Priority:
 
         If a candidate is in another job, the priorities of the two jobs are compared. If it is in
         the preemptor's own job, the priorities of the two tasks are compared. With kube-batch's
-        defect `intra-job-priority`, such a candidate is never returned.
+        defect `intra-job-priority`, no candidate in the preemptor's job is returned.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 

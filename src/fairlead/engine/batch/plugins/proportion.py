@@ -57,7 +57,7 @@ class QueueShare(Struct):
         return self.allocated[column] if column < len(self.allocated) else 0
 
     def exceeded(self, requested: Amounts) -> Amounts:
-        """Return those of `limits` that the queue would exceed if it also held `requested`."""
+        """Return the limits in `limits` that the queue would exceed if it also held `requested`."""
         if not self.limits:
             return ()
         limits = dict(self.limits)

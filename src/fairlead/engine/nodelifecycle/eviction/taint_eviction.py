@@ -78,7 +78,7 @@ class _Timer(Struct, eq=False):
 
 
 class _Deletion(Struct):
-    """A deletion that is in flight or waits for its next try."""
+    """The deletion of a pod: it was sent and has no outcome yet, or it waits for its next try."""
 
     command: DeleteObject
     node: str

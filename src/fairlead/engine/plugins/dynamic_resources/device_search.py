@@ -368,7 +368,7 @@ class DeviceSearch:
     def _consider(self, request: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
         """Add the device `one` to `found` if it matches `request`.
 
-        If a selector fails, the error is added instead.
+        If a selector fails, its error is added to `found` instead.
         """
         try:
             if self._is_selectable(request, one):

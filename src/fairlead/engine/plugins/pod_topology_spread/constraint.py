@@ -75,7 +75,7 @@ def compile_constraint(
 def own_constraints(
     constraints: Iterable[TopologySpreadConstraint], action: str, labels: Mapping[str, str]
 ) -> tuple[Constraint, ...]:
-    """Return those of `constraints` whose whenUnsatisfiable is `action`.
+    """Return the constraints in `constraints` whose whenUnsatisfiable is `action`.
 
     The constraints are compiled for a pod whose labels are `labels`.
     """

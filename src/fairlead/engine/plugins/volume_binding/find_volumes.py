@@ -339,7 +339,7 @@ class FreeVolumes:
 
 
 def _differ(old: PersistentVolume, new: PersistentVolume) -> bool:
-    """Return whether the two differ in storage class, capacity, node affinity or `Traits`."""
+    """Return whether `old` and `new` differ in class, capacity, node affinity or `Traits`."""
     return (
         class_name(old) != class_name(new)
         or old.spec.capacity != new.spec.capacity

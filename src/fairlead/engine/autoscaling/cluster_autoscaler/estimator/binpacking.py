@@ -162,7 +162,7 @@ class _Packing(Struct):
         """Place the pod on the last added node if it fits; return whether the pod was placed.
 
         If a topology spread constraint over hostnames keeps the pod off the last added node, the
-        pod is placed on another node of the snapshot that it fits, if there is one.
+        pod is placed on another node of the snapshot if the pod fits such a node.
         """
         if not self.last:
             return False

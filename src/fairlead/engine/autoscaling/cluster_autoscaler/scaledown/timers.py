@@ -1,4 +1,4 @@
-"""ScaleDownTimers: the times at which the delays began that must pass before a node is removed."""
+"""ScaleDownTimers: the start times of the delays that must pass before a node is removed."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class Provisioner:
         return found
 
     def fitting_without_limits(self, pool: str, pods: Sequence[Pod], now: Instant) -> set[str]:
-        """Return the keys of those of `pods` that would get nodes of `pool` if it had no limits."""
+        """Return the keys of the pods that would get nodes of `pool` if the pool had no limits."""
         staying = [node for node in self._cluster.nodes(now) if not node.marked_for_deletion]
         found = self.schedule(pods, staying, strict_reservations=True, unlimited=pool)
         return {key for one in found.requests if one.pool.name == pool for key in one.pods}

@@ -17,8 +17,8 @@ from fairlead.engine.core.instant import Instant
 class PoolCount(Struct, frozen=True):
     """The numbers of NodeClaims of a pool, by state.
 
-    `deleting` counts the NodeClaims that are being deleted. `pending_disruption` counts those that
-    a disruption command is about to replace. `active` counts all others.
+    `deleting` counts the NodeClaims that are being deleted. `pending_disruption` counts the
+    NodeClaims that a disruption command is about to replace. `active` counts all other NodeClaims.
     """
 
     active: int

@@ -334,7 +334,7 @@ class ProvisioningScheduler:
     def _possible_claims(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
-        """Return those of `claims` that the pod may fit.
+        """Return the NodeClaims in `claims` that the pod may fit.
 
         The result leaves out NodeClaims without enough free resources, and NodeClaims that a
         topology group over hostnames excludes.
@@ -457,7 +457,7 @@ class ClaimRoom:
 def _on_possible_hosts(
     pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
 ) -> list[InFlightNodeClaim]:
-    """Return those of `claims` on which `group`, a group over hostnames, allows the pod."""
+    """Return the NodeClaims in `claims` on which `group`, a group by hostname, allows the pod."""
     occupied, counts = group.occupied, group.counts
     if group.kind == ANTI_AFFINITY:
         return [one for one in claims if one.host not in occupied]
