@@ -33,11 +33,11 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     overrides it for some NodePools. `node_info` is the status.nodeInfo of new nodes. `dependents`
     are the CSINode and the ResourceSlices that are created with a new node. If `serves_resources`
     is set, NodePools and NodeClaims are custom resources of the API server. The names of new
-    NodeClaims are generated from serial numbers. These begin after `first_serial`. A process that
-    continues with stored objects must set `first_serial` to a larger number than before. Otherwise,
-    names repeat. `class_types` are the instance types for node classes that change their capacity;
-    all other node classes have `types`. `estimated_prices` are the names of the instance types
-    whose prices are estimates; decisions do not read this field.
+    NodeClaims are generated from serial numbers. The numbers begin after `first_serial`. A process
+    that continues with stored objects must set `first_serial` to a larger number than before.
+    Otherwise, names repeat. `class_types` are the instance types for node classes that change their
+    capacity; all other node classes have `types`. `estimated_prices` are the names of the instance
+    types whose prices are estimates; decisions do not read this field.
     """
 
     pools: tuple[NodePool, ...]

@@ -19,9 +19,9 @@ If the renewal of a lease is refused, the next renewal repeats it. If the creati
 refused, the kubelet repeats it after 0.2 s, 0.4 s and so on, up to 7 s.
 
 If `annotates_renewals` is set, an annotation of the Lease states the interval of the renewals
-(`api/lease.py`), and the kubelet does not write each renewal. It writes the Lease only when the
-renewals begin or end, or when their interval changes. Nodes renew at different times: a hash of a
-node's name determines the offset of its renewals within the renewal interval.
+(`api/lease.py`), and the kubelet does not write each renewal. The kubelet writes the Lease only
+when the renewals begin or end, or when their interval changes. Nodes renew at different times: a
+hash of a node's name determines the offset of its renewals within the renewal interval.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController: leases last 40 s, renewed every 10 s),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go: sync, backoffEnsureLease

@@ -94,8 +94,8 @@ class UnavailableOfferings:
         """Mark `offering` as unavailable for three minutes.
 
         The tables show the mark only after a call of `publish`. Set `is_temporary` if the provider
-        will be able to deliver the offering again. This affects only `has_temporary`, not the three
-        minutes.
+        will be able to deliver the offering again. `is_temporary` affects only `has_temporary`, not
+        the three minutes.
         """
         key = _key(instance_type, offering)
         self._until[key] = now + UNAVAILABLE_NS
