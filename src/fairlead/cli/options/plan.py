@@ -57,7 +57,7 @@ PRESENT_DEFAULTS: Final = PresentOptions()
 @Parameter(name="*", group=CHANGE)
 @dataclass(frozen=True)
 class PlanChangeOptions:
-    """The change of the cluster after which a plan begins, named like the fields of ClusterChange.
+    """The options for a change of the cluster before a plan, named as in ClusterChange.
 
     The options mean the same as those of fairlead whatif.
     """

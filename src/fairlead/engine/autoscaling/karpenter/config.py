@@ -1,7 +1,7 @@
 """KarpenterConfig: the configuration of the simulated Karpenter.
 
-The simulated provider sells the same instance types to every NodePool. Their capacity can depend on
-the node class of the NodePool, because a node class can have settings for the kubelet.
+The simulated provider sells the same instance types to every NodePool. The capacity of a type can
+depend on the node class of the NodePool, because a node class can have settings for the kubelet.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     is set, NodePools and NodeClaims are custom resources of the API server. The names of new
     NodeClaims are generated from serial numbers. The numbers begin after `first_serial`. A process
     that continues with stored objects must set `first_serial` to a larger number than before.
-    Otherwise, names repeat. `class_types` are the instance types for node classes that change their
-    capacity; all other node classes have `types`. `estimated_prices` are the names of the instance
-    types whose prices are estimates; decisions do not read this field.
+    Otherwise, names repeat. `class_types` are the instance types for node classes that change the
+    capacity of `types`; all other node classes have `types`. `estimated_prices` are the names of
+    the instance types whose prices are estimates; decisions do not read this field.
     """
 
     pools: tuple[NodePool, ...]

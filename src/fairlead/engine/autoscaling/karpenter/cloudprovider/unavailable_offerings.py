@@ -32,7 +32,7 @@ OfferingKey = tuple[str, str, str]
 
 
 class _Tables(Struct, frozen=True, eq=False):
-    """The instance types of all node classes; `by_class` has those that differ from `usual`."""
+    """The instance types by node class; a node class not in `by_class` has the types `usual`."""
 
     usual: InstanceTypeTable
     by_class: Mapping[NodeClassReference, InstanceTypeTable]
@@ -66,11 +66,11 @@ class UnavailableOfferings:
 
     @property
     def table(self) -> InstanceTypeTable:
-        """The instance types of node classes that do not change their capacity."""
+        """The instance types for node classes that do not change the capacity of types."""
         return self._now.usual
 
     def table_of(self, node_class: NodeClassReference) -> InstanceTypeTable:
-        """Return the instance types of NodePools and NodeClaims that name `node_class`."""
+        """Return the instance types for NodePools and NodeClaims that name `node_class`."""
         return self._now.by_class.get(node_class, self._now.usual)
 
     @property
