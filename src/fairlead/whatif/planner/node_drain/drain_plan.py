@@ -451,7 +451,9 @@ def run_plan(
     if names:
         rounds = rounds or [DrainRound(names)]
         paces = paces_for(max(len(one.nodes) for one in rounds), max_unavailable, away)
-        plan.runs = run_drains(experiment, rounds, paces, progress)
+        # The drain controller does not evict the pods in the order that some drains need.
+        first_alone = any(drain.first for drain in plan.drains)
+        plan.runs = run_drains(experiment, rounds, paces, progress, first_alone=first_alone)
 
 
 def paces_for(

@@ -216,12 +216,18 @@ def run_drains(
     rounds: Sequence[DrainRound],
     paces: Sequence[DrainPace],
     progress: Progress,
+    *,
+    first_alone: bool = False,
 ) -> list[DrainRun]:
     """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
     A round begins when the nodes of the previous round are back. The nodes that were added for the
     previous round (`DrainRound.added`), such as surge nodes, must also be empty. Raises InputError
     if `experiment` cannot be run.
+
+    Runs at several paces are simulated at the same time, one on each core. If the run at the first
+    pace is not safe, the other runs are discarded. Set `first_alone` if this is likely: the other
+    runs then begin after the first. The result is the same.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
 
@@ -251,9 +257,14 @@ def run_drains(
         for number, pace in enumerate(paces)
     ]
 
+    def outcomes() -> Generator[RunOutcome | None, None, None]:
+        for part in (calls[:1], calls[1:]) if first_alone else (calls,):
+            with closing(in_children(part, shared)) as found:
+                yield from found
+
     def drained() -> Generator[DrainRun, None, None]:
-        with closing(in_children(calls, shared)) as outcomes:
-            for pace, outcome in zip(paces, outcomes, strict=True):
+        with closing(outcomes()) as found:
+            for pace, outcome in zip(paces, found, strict=True):
                 known = outcome or _run_apart(base, rounds, pace, after, progress)
                 phases.end_phase()
                 yield compared(pace, known)

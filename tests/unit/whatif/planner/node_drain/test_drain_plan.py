@@ -932,6 +932,18 @@ def test_the_duration_depends_on_the_number_of_nodes_drained_at_once(planner, ex
     assert plan.best is plan.runs[1]
 
 
+@pytest.mark.parametrize("cpu", ["4", "1500m"])
+def test_runs_that_wait_for_the_first_run_have_the_same_results(experiment, make, cpu):
+    """With 1500m, node d takes one of three pods: the run at the first pace is not safe."""
+    nodes = [make.node(name, cpu=cpu) for name in (*NODES, "d")]
+    base = experiment(*nodes, *deployment(make, "web", NODES))
+    paces = [DrainPace(1), DrainPace(2), DrainPace(3)]
+    runs = run_drains(base, [DrainRound(tuple(NODES))], paces, NoProgress())
+    assert runs[0].is_safe == (cpu == "4")
+    alone = run_drains(base, [DrainRound(tuple(NODES))], paces, NoProgress(), first_alone=True)
+    assert alone == runs
+
+
 def test_pods_that_are_pending_without_the_drain_do_not_make_it_unsafe(experiment, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a"]), make.pod("big", cpu="9")]
     [run] = run_drains(experiment(*objects), [DrainRound(("a",))], [DrainPace(1)], NoProgress())
