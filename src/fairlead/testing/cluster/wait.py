@@ -4,12 +4,18 @@ If clients watch the cluster, each step first waits a short real time. In this t
 react to changes. Before a long step, this wait is longer (the patience). Otherwise, the clock would
 skip minutes while an operator computes. The wait is longest when no event is due, because then only
 the clients can make progress.
+
+A change ends the wait without a step, and the condition is checked again. Changes of Leases do not
+count: a client with leader election renews its Lease every few seconds of real time, which is more
+often than the patience lasts. If other objects change again and again, the clock advances after
+CHANGING_S_MAX.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, TypeVar
 
 from fairlead.api.json import Json
@@ -21,7 +27,9 @@ from fairlead.worlds.local.server.runner import Runner
 REACTION_S: Final = 0.02
 PATIENCE_S_DEFAULT: Final = 3.0
 LAST_PATIENCE_S: Final = 10.0
+CHANGING_S_MAX: Final = 30.0
 LONG: Final[DurationNs] = seconds(10)
+_LEASES: Final = "leases.coordination.k8s.io"
 _POLL_S: Final = 0.01
 
 Found = TypeVar("Found")
@@ -30,37 +38,50 @@ Found = TypeVar("Found")
 class ConditionWaiter:
     """Waits for conditions in the cluster of `thread`."""
 
-    def __init__(self, thread: ClusterThread, patience_s: float) -> None:
+    def __init__(
+        self, thread: ClusterThread, patience_s: float, changing_s_max: float = CHANGING_S_MAX
+    ) -> None:
+        """Wait at most `changing_s_max` real seconds before a step, however much clients change."""
         self._thread = thread
         self._cluster = thread.cluster
         self._patience_s = patience_s
+        self._changing_s_max = changing_s_max
 
     def wait(self, check: Callable[[], Found], limit: Instant) -> Found:
         """Advance the clock until `check` returns a true value or `limit` is reached.
 
         Returns the last value of `check`.
         """
+        last_step: float | None = None
         while True:
             found = check()
             if found or self._cluster.clock.now() >= limit:
                 return found
-            self._thread.call(lambda runner: self._step(runner, limit))
+            step = partial(self._step, limit=limit, last_step=last_step)
+            last_step = self._thread.call(step)
 
-    async def _step(self, runner: Runner, limit: Instant) -> None:
+    async def _step(self, runner: Runner, *, limit: Instant, last_step: float | None) -> float:
         """Advance the clock to the next due event, or to `limit` if that is earlier.
 
-        The clock does not advance if work that is due now changes the store. Nor does it advance if
-        a client changes the store while this method waits for clients.
+        `last_step` is the time of the event loop when the clock was last advanced, or None before
+        the first step. Returns the new value of `last_step`. The clock does not advance if work
+        that is due now changes the store, nor if a client changes the store while this method waits
+        for clients. It does advance if it has not for `changing_s_max`.
         """
-        before = self._cluster.store.version
+        loop, before = asyncio.get_running_loop(), self._cluster.store.version
+        if last_step is None:
+            last_step = loop.time()
+        is_overdue = loop.time() - last_step >= self._changing_s_max
         await runner.advance(0)  # the effects of requests come before time passes
-        if self._cluster.store.version != before:
-            return
+        if self._cluster.store.version != before and not is_overdue:
+            return last_step
         due = runner.next_due()
         then = limit if due is None else min(due, limit)
-        now = runner.clock.now()
-        if not await self._change(wait_s(now, due, limit, self._patience_s)):
-            await runner.advance(max(0, then - runner.clock.now()))
+        wait = wait_s(runner.clock.now(), due, limit, self._patience_s)
+        if not is_overdue and await self._change(wait):
+            return last_step
+        await runner.advance(max(0, then - runner.clock.now()))
+        return loop.time()
 
     def until_watched(self, kind: Kind, patience_s: float) -> bool:
         """Wait up to `patience_s` real seconds for a watch of `kind`; return whether one exists."""
@@ -76,19 +97,23 @@ class ConditionWaiter:
         return False
 
     async def _change(self, patience_s: float) -> bool:
-        """Wait up to `patience_s` real seconds for a store change; return whether one happened.
+        """Wait up to `patience_s` real seconds until an object other than a Lease changes.
 
-        Returns False immediately if no client watches the cluster.
+        Returns whether one changed. Returns False immediately if no client watches the cluster.
         """
         if not self._cluster.server.watches.count():
             return False
-        loop, before = asyncio.get_running_loop(), self._cluster.store.version
-        end = loop.time() + patience_s
-        while loop.time() < end:
-            await asyncio.sleep(_POLL_S)
-            if self._cluster.store.version != before:
-                return True
-        return False
+        changed = asyncio.Event()
+        unsubscribe = self._cluster.store.storage.subscribe(
+            lambda _change: changed.set(), concerns=lambda resource: resource != _LEASES
+        )
+        try:
+            await asyncio.wait_for(changed.wait(), patience_s)
+        except TimeoutError:
+            return False
+        finally:
+            unsubscribe()
+        return True
 
 
 def wait_s(now: Instant, due: Instant | None, limit: Instant, patience_s: float) -> float:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from ssl import create_default_context
+from threading import Event, Thread
+from urllib.request import Request, urlopen
+
 import pytest
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import seconds
 from fairlead.testing import RefusedError
 from fairlead.testing.cluster.start import start_cluster
-from fairlead.testing.cluster.wait import wait_s
+from fairlead.testing.cluster.wait import ConditionWaiter, wait_s
 
 DEPLOYMENT = """
 apiVersion: apps/v1
@@ -226,6 +231,71 @@ def test_webhooks_admit_the_objects_of_a_test(cluster) -> None:
 def test_clients_get_time_to_react_before_a_step(due, expected) -> None:
     due = None if due is None else seconds(due)
     assert wait_s(0, due, limit=seconds(300), patience_s=0.5) == expected
+
+
+LEASE = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "leader"}}
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "leader"}}
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+CHANGES_MAX = 1200
+LONG = pod("long", restartPolicy="Never")
+LONG["metadata"]["annotations"] = {"fairlead.dev/run-duration": "10m"}
+
+
+class Operator(Thread):
+    """A client that watches the cluster, and changes an object again and again until it stops."""
+
+    def __init__(self, cluster, path):
+        super().__init__(daemon=True)
+        self.cluster, self.path = cluster, path
+        self.is_stopped = Event()
+        trust = create_default_context(cadata=cluster.authority)
+        headers = {"Authorization": f"Bearer {cluster.token}"}
+        watch = Request(f"{cluster.url}/api/v1/namespaces?watch=true", headers=headers)
+        self.watch = urlopen(watch, context=trust)
+
+    def run(self):
+        for change in range(CHANGES_MAX):
+            if self.is_stopped.wait(0.05):
+                break
+            labels = {"metadata": {"labels": {"change": str(change)}}}
+            self.cluster.request("PATCH", self.path, labels)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_stopped.set()
+        self.join()
+        self.watch.close()
+
+
+def test_a_renewed_lease_does_not_stop_the_clock(cluster) -> None:
+    """A leader renews its Lease every two seconds; the clock waits three seconds before a step."""
+    cluster._waiter = ConditionWaiter(cluster._thread, patience_s=0.2)
+    cluster.apply([LEASE, LONG])
+    with Operator(cluster, f"{LEASES}/leader") as operator:
+        cluster.expect(lambda: cluster.get("pod", "long")["status"]["phase"] == "Succeeded", "11m")
+        assert operator.is_alive()
+
+
+def test_changes_without_end_do_not_stop_the_clock(cluster) -> None:
+    cluster._waiter = ConditionWaiter(cluster._thread, patience_s=0.2, changing_s_max=0.3)
+    cluster.apply([CONFIG_MAP, LONG])
+    with Operator(cluster, f"{CONFIG_MAPS}/leader") as operator:
+        cluster.expect(lambda: cluster.get("pod", "long")["status"]["phase"] == "Succeeded", "11m")
+        assert operator.is_alive()
+
+
+def test_a_change_of_a_client_comes_before_a_long_step(cluster) -> None:
+    """Without the wait, the clock would reach the time limit before the client's change."""
+    cluster._waiter = ConditionWaiter(cluster._thread, patience_s=10)
+    cluster.apply(CONFIG_MAP)
+    began = cluster.now
+    with Operator(cluster, f"{CONFIG_MAPS}/leader"):
+        cluster.expect(lambda: "labels" in cluster.get("cm", "leader")["metadata"], within="1h")
+    assert cluster.now - began < timedelta(minutes=1)
 
 
 class Asked:
