@@ -23,6 +23,7 @@ from fairlead.apiserver.registry.admission_control import has_dynamic_admission
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
 from fairlead.apiserver.suspension import (
+    PAUSE,
     WebhookAnswer,
     WebhookCall,
     WebhookCalls,
@@ -101,7 +102,7 @@ class AdmissionGateway:
         user = sender_of(issued, self._store)
         steps = self._steps(issued, detailed, now, user)
         try:
-            call = next(steps)
+            call = _next_call(steps)
         except StopIteration as end:
             outcome: Outcome = end.value
             return outcome
@@ -137,7 +138,7 @@ class AdmissionGateway:
         Returns None if the command now waits for another webhook.
         """
         try:
-            call = pending.steps.send(answer)
+            call = _next_call(pending.steps, answer)
         except StopIteration as end:
             outcome: Outcome = end.value
             return outcome
@@ -170,3 +171,14 @@ class AdmissionGateway:
             )
 
         return write
+
+
+def _next_call(steps: WebhookCalls[Outcome], answer: WebhookAnswer | None = None) -> WebhookCall:
+    """Send `answer`, or start `steps` without one; return the next webhook call of `steps`.
+
+    A controller's command does not pause. Raises StopIteration with the outcome when `steps` ends.
+    """
+    call = next(steps) if answer is None else steps.send(answer)
+    while call is PAUSE:
+        call = steps.send(WebhookAnswer())
+    return call

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.plugins.node_restriction import NodeRestriction
@@ -19,8 +19,12 @@ from fairlead.apiserver.admission.plugins.storage import (
     StorageObjectInUseProtection,
 )
 from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorization.rbac import Rbac
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.request import ADMIN
+from fairlead.apiserver.suspension import PAUSE, WebhookAnswer
 
 NODE_1 = authenticated("system:node:node-1", ("system:nodes",))
 ALICE = authenticated("alice", ("dev",))
@@ -71,6 +75,24 @@ def test_a_pod_gets_the_default_service_account_and_its_token(accounts, pod):
     assert [volume["name"] for volume in spec["volumes"]] == ["kube-api-access-abcde"]
     (mount,) = spec["containers"][0]["volumeMounts"]
     assert mount == {"name": "kube-api-access-abcde", "readOnly": True, "mountPath": MOUNT_PATH}
+
+
+def test_a_pod_waits_for_the_default_account_of_a_new_namespace(gate, obj, pod):
+    """A controller creates the account `default` after the namespace."""
+    new = gate(ServiceAccount(lambda: "abcde"))
+    attributes = AdmissionAttributes(Operation.CREATE, POD, pod(), write=Write(user=ADMIN))
+    steps = new.plugin.admit(attributes, new.storage)
+    assert next(steps) is PAUSE
+    assert steps.send(WebhookAnswer()) is PAUSE
+    new.has(obj("ServiceAccount", "default"))
+    with pytest.raises(StopIteration) as admitted:
+        steps.send(WebhookAnswer())
+    assert admitted.value.value["spec"]["serviceAccountName"] == "default"
+
+
+def test_a_pod_without_a_default_account_is_refused_in_the_end(gate, pod):
+    refusal = gate(ServiceAccount(lambda: "abcde")).refusal(pod(), user=ADMIN)
+    assert refusal.endswith('n/default: serviceaccount "default" not found')
 
 
 def test_a_missing_service_account_is_refused(accounts, pod):

@@ -195,6 +195,15 @@ def test_the_patience_is_a_number_of_at_least_zero(tmp_path, patience, kind) -> 
         start_cluster(tmp_path, patience_s=patience)
 
 
+def test_a_pod_is_applied_together_with_its_namespace(cluster) -> None:
+    """The API server waits for the service account of the new namespace."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}
+    inside = pod("p")
+    inside["metadata"]["namespace"] = "new"
+    cluster.apply([namespace, inside])
+    cluster.expect_running("p", namespace="new")
+
+
 def test_webhooks_admit_the_objects_of_a_test(cluster) -> None:
     """Nothing listens at the webhook's URL, so failurePolicy Fail refuses the pod."""
     hook = {

@@ -90,6 +90,23 @@ def test_admission_policies_apply_to_controllers(cluster):
     assert "ValidatingAdmissionPolicy 'p' with binding 'p' denied request" in condition["message"]
 
 
+def test_a_controller_does_not_wait_for_a_default_account(cluster):
+    """A client's request for a pod would wait for the account `default`."""
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"count/serviceaccounts": "0"}}}
+    cluster.ask("POST", "/api/v1/namespaces/default/resourcequotas", quota)
+    cluster.pass_time(1)
+    cluster.ask("DELETE", "/api/v1/namespaces/default/serviceaccounts/default")
+    for manifest in policy("true"):
+        cluster.local.store.create(manifest, cluster.clock.now())
+    pending = cluster.local.control_plane.pending  # webhooks are called from now on
+    cluster.ask("POST", DEPLOYMENTS, DEPLOYMENT)
+    cluster.pass_time(5)
+    assert not pending
+    [replica_set] = cluster.list("replicaset")
+    [condition] = replica_set["status"]["conditions"]
+    assert condition["message"].endswith('serviceaccount "default" not found')
+
+
 SEEN = """Object{metadata: Object.metadata{labels: {
     "object": string(has(object.metadata.name)), "request": string(has(request.name))}}}"""
 

@@ -6,6 +6,9 @@ add the volume if automountServiceAccountToken is false. The pod's value of this
 precedence over the account's. A pod without imagePullSecrets gets the imagePullSecrets of its
 account.
 
+A controller creates the account `default` shortly after a namespace. Therefore a client's request
+for a pod with this account waits up to a second of real time until the account exists.
+
 upstream: plugin/pkg/admission/serviceaccount/admission.go; pkg/api/v1/pod/util.go:
 VisitPodSecretNames
 """
@@ -22,8 +25,10 @@ from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import PAUSE, WebhookCalls
 
 DEFAULT_ACCOUNT: Final = "default"
+ATTEMPTS_MAX: Final = 200  # to find the account `default`; a pause takes at least 5 ms
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX: Final = "kube-api-access-"
 MIRROR: Final = "kubernetes.io/config.mirror"
@@ -48,11 +53,12 @@ class ServiceAccount(Struct, frozen=True):
     suffix: Callable[[], str]
     authorities: Sequence[tuple[str, str]] = ()
 
-    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
         """Return the object; a new pod gets its account and token volume.
 
-        Raises ApiError 403 if the account does not exist or does not allow a secret of the pod.
-        Also raises ApiError 403 if a mirror pod uses an account, a secret or an account's token.
+        Returns a generator if the request waits for the account `default`. Raises ApiError 403 if
+        the account does not exist or does not allow a secret of the pod. Also raises ApiError 403
+        if a mirror pod uses an account, a secret or an account's token.
         """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
@@ -62,25 +68,38 @@ class ServiceAccount(Struct, frozen=True):
             return obj
         spec = obj["spec"]
         name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
-        spec = {**spec, "serviceAccountName": name, "serviceAccount": name}
-        account = self._account(obj, name, storage)
+        account = _account(obj, name, storage)
+        # A controller does not wait: it repeats a request that was refused.
+        if account is None and name == DEFAULT_ACCOUNT and attributes.write.user is not None:
+            return self._admit_later(obj, storage)
+        return self._with_account(obj, name, account)
+
+    def _admit_later(self, pod: Json, storage: Storage) -> WebhookCalls[Json]:
+        """Return `pod` with the account `default`, after pauses in which it may be created."""
+        # upstream: getServiceAccount, with up to ten attempts at intervals of 100 to 200 ms
+        account = None
+        for _ in range(ATTEMPTS_MAX):
+            yield PAUSE
+            account = _account(pod, DEFAULT_ACCOUNT, storage)
+            if account is not None:
+                break
+        return self._with_account(pod, DEFAULT_ACCOUNT, account)
+
+    def _with_account(self, pod: Json, name: str, account: Json | None) -> Json:
+        if account is None:
+            namespace = pod["metadata"].get("namespace", "")
+            problem = (
+                f'error looking up service account {namespace}/{name}: serviceaccount "{name}"'
+            )
+            raise _refused(pod, f"{problem} not found")
+        spec = {**pod["spec"], "serviceAccountName": name, "serviceAccount": name}
         automounts = account.get("automountServiceAccountToken", True)
         if spec.get("automountServiceAccountToken", automounts):
             spec = self._with_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
-        _require(obj, _secret_reference_problem(spec, account))
-        return {**obj, "spec": spec}
-
-    def _account(self, pod: Json, name: str, storage: Storage) -> Json:
-        namespace = pod["metadata"].get("namespace", "")
-        found = storage.find(SERVICE_ACCOUNT, namespace, name)
-        if found is None:
-            problem = (
-                f'error looking up service account {namespace}/{name}: serviceaccount "{name}"'
-            )
-            raise _refused(pod, f"{problem} not found")
-        return found
+        _require(pod, _secret_reference_problem(spec, account))
+        return {**pod, "spec": spec}
 
     def _with_token(self, spec: Json) -> Json:
         """Return `spec` with the token volume mounted; an existing token volume is reused."""
@@ -104,6 +123,10 @@ class ServiceAccount(Struct, frozen=True):
         namespace = {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}}
         sources = [token, authorities[0], namespace, *authorities[1:]]
         return {"name": name, "projected": {"sources": sources, "defaultMode": FILE_MODE}}
+
+
+def _account(pod: Json, name: str, storage: Storage) -> Json | None:
+    return storage.find(SERVICE_ACCOUNT, pod["metadata"].get("namespace", ""), name)
 
 
 def _require(pod: Json, problem: str) -> None:
