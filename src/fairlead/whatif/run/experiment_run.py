@@ -162,6 +162,7 @@ if TYPE_CHECKING:
     from fairlead.worlds.metrics import SchedulerMetrics
 
 FORBIDDEN: Final = 403
+ROUNDS_MAX: Final = 2  # displacements of each wanted pod that need not be a loop
 _AUTOSCALERS: Final = "verticalpodautoscalers.autoscaling.k8s.io"
 _WITH_HISTORY: Final = {kind.kind: kind for kind in (STATEFUL_SET, DAEMON_SET)}
 
@@ -848,9 +849,10 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A starving workload is left out if the number of displacements of its pods is at most the
-        number of wanted pods. Such a small number need not be a loop. For example, a rolling
-        update of another workload can displace each pod once.
+        A starving workload is left out if its pods were displaced at most ROUNDS_MAX times each,
+        on average over the wanted pods. So few displacements need not be a loop. For example, a
+        rolling update of another workload can displace each pod once, and a later outage of a zone
+        can displace it once more.
         """
         recorder = self._recorder
         found = (
@@ -860,7 +862,7 @@ class ExperimentRun:
         )
         for one in sorted(found, key=lambda one: one.at):
             ready = None if one.workload is None else workloads.get(one.workload)
-            is_rare = ready is not None and 0 < one.times <= ready.wanted
+            is_rare = ready is not None and 0 < one.times <= ROUNDS_MAX * ready.wanted
             if one.at >= since and not is_rare:
                 yield one
 

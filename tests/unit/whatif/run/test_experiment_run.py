@@ -227,6 +227,29 @@ def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):
     assert outcome.recurrences == ()
 
 
+def test_a_workload_that_two_waves_displace_does_not_starve(finish):
+    """A sale displaces each pod once, and so does a second sale: this is not a loop."""
+    low = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: low}, spec: {replicas: 8,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i, resources:"
+        " {requests: {cpu: 500m}}}]}}}}"
+    )
+    urgent = (
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent},"
+        " value: 9}"
+    )
+    high = low.replace("name: low", "name: high").replace("a: b", "a: c")
+    high = high.replace("containers:", "priorityClassName: urgent, containers:")
+    again = high.replace("name: high", "name: again").replace("a: c", "a: d")
+    outcome = finish(
+        f"duration: 10m\nobjects: [{low}, {urgent}]\nevents: [{{at: 1m, create: {high}}}, "
+        f"{{at: 3m, delete: rs/high}}, {{at: 5m, create: {again}}}]"
+    ).outcome
+    assert 8 < len(outcome.preempted) <= 16
+    assert outcome.recurrences == ()
+
+
 def test_unused_nominations_are_reported_although_the_workload_has_more_pods(write):
     web = (
         "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web}, spec: {replicas: 4,"
