@@ -61,7 +61,8 @@ class ExperimentPair(Struct, frozen=True):
     If `is_rescheduled` is set, both runs schedule running pods again. No autoscaler removes
     `kept_nodes` before the change. `failed_nodes` were out of service when the dump was taken, and
     return to service in the run without the change. `cron_jobs` are the CronJobs after the change.
-    `awaited` are the unready pods for which rollouts of the change wait.
+    `awaited` are the unready pods for which rollouts of the change wait. `unsimulated` names the
+    part of the change that has no effect because Karpenter is not simulated; "" if there is none.
     """
 
     without: Experiment
@@ -74,6 +75,7 @@ class ExperimentPair(Struct, frozen=True):
     failed_nodes: Sequence[str]
     cron_jobs: Sequence[Manifest]
     awaited: Sequence[ObjectRef]
+    unsimulated: str = ""
 
 
 def experiments_of(
@@ -157,6 +159,7 @@ def experiments_of(
             *_comparison_notes(change, script),
             *_zone_notes(script, without),
             *(_node_class_notes(script) if without.karpenter else ()),
+            *_node_pool_notes(script, snapshot, without),
         ),
         kubelets,
         is_rescheduled=bool(change.reschedule),
@@ -164,6 +167,7 @@ def experiments_of(
         failed_nodes=failed,
         cron_jobs=_cron_jobs(snapshot, script),
         awaited=script.awaited,
+        unsimulated=_unsimulated(script, without),
     )
 
 
@@ -278,6 +282,31 @@ def _node_class_notes(script: ChangeScript) -> Iterator[str]:
             "In both runs, Karpenter's new nodes have the settings of the node classes in the "
             f"dump. The change of {listed(titles)} has no effect on nodes."
         )
+
+
+def _unsimulated(script: ChangeScript, without: Experiment) -> str:
+    """Return the `unsimulated` of an ExperimentPair."""
+    if without.karpenter is not None or not (script.written or script.deleted):
+        return ""
+    # Imported only if it is needed.
+    from fairlead.whatif.change.note.unsimulated_node_pool import (  # noqa: PLC0415
+        unsimulated_change,
+    )
+
+    return unsimulated_change(script.written, script.deleted)
+
+
+def _node_pool_notes(
+    script: ChangeScript, snapshot: Snapshot, without: Experiment
+) -> Iterator[str]:
+    """Yield a note about the change of Karpenter's objects if Karpenter is not simulated."""
+    if _unsimulated(script, without):
+        from fairlead.whatif.change.note.unsimulated_node_pool import (  # noqa: PLC0415
+            unsimulated_notes,
+        )
+
+        existing = samples(snapshot.manifests)
+        yield from unsimulated_notes(script.written, script.deleted, existing)
 
 
 def _zone_notes(script: ChangeScript, without: Experiment) -> Iterator[str]:

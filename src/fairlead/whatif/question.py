@@ -500,7 +500,7 @@ def _effect(
         changed = _compared_with_return(without, changed)
     drain = _drain_of(pair, changed)
     if not pair.is_rescheduled:
-        return effect_of(without, changed, drain)
+        return replace(effect_of(without, changed, drain), unsimulated=pair.unsimulated)
     # Starts of rescheduled pods are not activity that was under way in the dump.
     under_way = tuple(one for one in without.rest.activities if one.created or one.deleted)
     without = replace(without, rest=replace(without.rest, activities=under_way))

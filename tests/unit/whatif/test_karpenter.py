@@ -977,6 +977,43 @@ def test_karpenter_is_off_unless_an_option_enables_it() -> None:
     assert KARPENTER_IDLE in what_if(snapshot, ClusterChange()).without.notes
 
 
+@pytest.mark.parametrize(
+    ("change", "verdict", "note"),
+    [
+        (
+            ClusterChange(delete=("nodepool/default",)),
+            "Nothing changes for any pod, but the deletion of NodePool default is not simulated.",
+            "In the cluster, Karpenter drains and deletes 2 nodes.",
+        ),
+        (
+            ClusterChange(delete=("nodeclaim/n1",)),
+            "Nothing changes for any pod, but the deletion of NodeClaim n1 is not simulated.",
+            "In the cluster, Karpenter drains and deletes 1 node.",
+        ),
+        (
+            ClusterChange(set=("nodepool/default:spec.template.metadata.labels.a=b",)),
+            "Nothing changes for any pod, but the change of NodePool default is not simulated.",
+            "In the cluster, Karpenter may replace 2 nodes.",
+        ),
+        (
+            ClusterChange(set=("nodepool/default:spec.limits.cpu=500",)),
+            "Nothing changes for any pod, but the change of NodePool default is not simulated.",
+            "because Karpenter is not simulated; --autoscale karpenter simulates it.",
+        ),
+    ],
+)
+def test_a_change_of_node_pools_without_karpenter_is_named(
+    change: ClusterChange, verdict: str, note: str
+) -> None:
+    """A pull request that deletes a NodePool must not look harmless."""
+    objects = [pool(), node("n1"), node("n2"), node_claim("n1"), node_claim("n2"), web(1)]
+    listing = {"apiVersion": "v1", "kind": "List", "items": objects}
+    snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
+    answer = what_if(snapshot, change)
+    assert answer.verdict.first.sentence == verdict
+    assert [one for one in answer.changed.notes if one.endswith(note)]
+
+
 def test_a_note_names_the_other_autoscaler(tmp_path: Path) -> None:
     """A cluster may have both, Cluster Autoscaler for a group of system nodes."""
     other = web(1)

@@ -152,10 +152,12 @@ def verdict_of(effect: Effect) -> Verdict:
 def _unchanged(effect: Effect) -> str:
     """Return a sentence that nothing changes.
 
-    A second sentence counts the pods that are pending in both runs. If the autoscaler does the same
-    in both runs, another sentence says what it does.
+    The sentence names a part of the change that is not simulated. A second sentence counts the pods
+    that are pending in both runs. If the autoscaler does the same in both runs, another sentence
+    says what it does.
     """
-    text = "Nothing changes for any pod."
+    but = f", but {effect.unsimulated} is not simulated" if effect.unsimulated else ""
+    text = f"Nothing changes for any pod{but}."
     if pending := len(effect.changed.pending):
         text += f" {counted(pending, 'pod')} {'stays' if pending == 1 else 'stay'} pending."
     before, after = effect.without.autoscaling, effect.changed.autoscaling

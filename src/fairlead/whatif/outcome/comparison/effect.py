@@ -53,7 +53,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     placements of pods that both runs schedule again. `waited` are the pods that waited long for a
     node, and then got one or were deleted. `awaited_returns` are the pods of StatefulSets that ran
     again only when their failed nodes returned. `deleted_claims` are the PersistentVolumeClaims
-    that are deleted only with the change.
+    that are deleted only with the change. `unsimulated` names the part of the change that has no
+    effect because its controller is not simulated.
     """
 
     without: RunOutcome
@@ -69,6 +70,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     waited: tuple[WaitedPod, ...] = ()
     awaited_returns: tuple[AwaitedReturn, ...] = ()
     deleted_claims: tuple[DeletedClaim, ...] = ()
+    unsimulated: str = ""
 
     def __repr__(self) -> str:
         """Return a text with only the difference; a text with both runs would be very long."""
