@@ -13,6 +13,7 @@ from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChan
 from fairlead.whatif.change.edit.vertical_pod_autoscaler import recommended_edits
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.fail_on import parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -1351,6 +1352,25 @@ def test_a_budget_blocks_drains_for_ever_only_if_its_workload_has_all_pods(
     said = " ".join(one.sentence for one in answer.verdict.findings)
     assert "Budget default/web is new and allows 0 disruptions." in said
     assert ("needs all its pods" in said) == blocks
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "evidence"),
+    [
+        (None, {"maxUnavailable": 0}, ["default/web"]),
+        ({"minAvailable": 1}, {"minAvailable": "100%"}, ["default/web"]),
+        ({"maxUnavailable": 1}, {"maxUnavailable": 2}, []),
+        ({"maxUnavailable": 0}, {"maxUnavailable": 0}, []),
+    ],
+)
+def test_a_budget_that_blocks_drains_is_a_condition(ask, make, write, old, new, evidence):
+    """No pod is displaced, so pdb-breached does not hold. A blocking budget may be older."""
+    selector = {"selector": {"matchLabels": {"app": "web"}}}
+    present = [] if old is None else [{**BUDGET, "spec": {**old, **selector}}]
+    file = write("budget.json", {**BUDGET, "spec": {**new, **selector}})
+    effect = ask([*running(make, 2), *present], apply=(file,)).effect
+    assert parse_fail_on("pdb-blocks-drains").evidence(effect) == evidence
+    assert parse_fail_on("pdb-breached").evidence(effect) == []
 
 
 def test_edits_of_one_object_are_one_write(ask, make):

@@ -84,6 +84,11 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
         return BudgetResult.DELAYED if self.delayed else BudgetResult.HELD
 
     @property
+    def blocks_drains(self) -> bool:
+        """Whether the change creates or edits the budget, and it then never allows an eviction."""
+        return self.has_new_rule and self.never_allows and not self.selects_none
+
+    @property
     def is_min_number(self) -> bool:
         """Whether the rule is `minAvailable` with a number of pods, not with a percentage."""
         kind, _, amount = self.rule.partition(" ")

@@ -33,8 +33,9 @@ Exit with status 3 if CONDITION is true after the change. A condition can descri
 example priority>=1000, namespace=store, name=web-* or labels.app=web. Such a condition is true if \
 a pod that it describes is displaced: preempted, evicted, or on a node that was deleted. On a \
 deleted node, DaemonSet pods and static pods do not count. Other conditions have these meanings. \
-pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. loop: \
-pods are displaced again and again. pending>0: the change leaves pods pending. \
+pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. \
+pdb-blocks-drains: a PodDisruptionBudget that is created or changed never allows an eviction. \
+loop: pods are displaced again and again. pending>0: the change leaves pods pending. \
 pending:priority>=1000: the change leaves pods of such a priority pending. waited>0: because of \
 the change, pods waited at least a minute for a node. undrained: a drain did not finish. \
 data-deleted: PersistentVolumeClaims were deleted together with their volumes. workload-below=80%: \

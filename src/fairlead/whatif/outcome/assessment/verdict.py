@@ -1200,7 +1200,7 @@ def _budget_changed(effect: Effect) -> str | None:
 
 def _blocked_drains(budgets: Sequence[BudgetOutcome]) -> str:
     """Return a space and a sentence about the `budgets` that never allow an eviction, or ""."""
-    never = [one for one in budgets if one.never_allows and not one.selects_none]
+    never = [one for one in budgets if one.blocks_drains]
     if not never:
         return ""
     which = "It" if len(budgets) == 1 else listed([one.pdb for one in never], NAMES_MAX)
