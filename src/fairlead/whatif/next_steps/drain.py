@@ -180,6 +180,9 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     for budget in blocking:
         if budget.pdb in tolerant:
             words = f"ask again with evictions of unready pods always allowed by {budget.pdb}"
+            fewer = tolerant[budget.pdb]
+            if fewer < budget.blocked:
+                words += f"; it then blocks {fewer:,} fewer of {budget.blocked:,} pods"
             yield NextStep(words, shlex.join(("--set", _always_allow(budget.pdb))))
         elif budget.is_min_number:
             if budget.pdb in replicas:
@@ -189,8 +192,10 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     yield from _single_budget(context)
 
 
-def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> set[str]:
-    """Return the keys of those `budgets` that refuse fewer evictions with AlwaysAllow than now.
+def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> dict[str, int]:
+    """Return by how many pods fewer each of `budgets` blocks with AlwaysAllow, by key.
+
+    Budgets that block as many pods as now are left out.
 
     To find out, one simulation sets unhealthyPodEvictionPolicy AlwaysAllow in all budgets with
     unready pods. Budgets that the what-if itself may change are left out.
@@ -208,12 +213,13 @@ def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> set[
         if one.pdb in unready and not _may_change(one.pdb, change)
     }
     if not refused:
-        return set()
+        return {}
     tried = context.ask(replace(change, set=(*change.set, *map(_always_allow, refused))))
     if tried is None:
-        return set()
+        return {}
     left = {one.pdb: one.blocked for one in tried.budgets}
-    return {pdb for pdb, count in refused.items() if left.get(pdb, 0) < count}
+    fewer = {pdb: count - left.get(pdb, 0) for pdb, count in refused.items()}
+    return {pdb: count for pdb, count in fewer.items() if count > 0}
 
 
 def _always_allow(pdb: str) -> str:

@@ -214,6 +214,20 @@ def test_a_budget_of_pods_that_are_not_ready_always_allows_their_eviction(
     assert not drained(snapshot, *cluster, allowed).changed.undrained
 
 
+def test_a_step_that_lets_only_some_evictions_pass_says_so(snapshot, make, web):
+    """The unready pod of the drained node can go, but two others keep the budget exhausted."""
+    web[0]["spec"]["replicas"] = 4
+    for name, node in (("web-3", "a"), ("web-4", "b")):
+        web.append(make.pod(name, node_name=node, owner="web"))
+        web[-1]["metadata"]["labels"] = {"app": "web"}
+        web[-1]["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    crash([web[1], web[2], web[4]])
+    cluster = [make.node("a"), make.node("b"), *web]
+    answer = drained(snapshot, *cluster, budget(maxUnavailable=1))
+    words = "ask again with evictions of unready pods always allowed by default/web"
+    assert steps_of(answer)[0][0] == f"{words}; it then blocks 1 fewer of 2 pods"
+
+
 def test_all_budgets_with_unready_pods_are_tried_in_one_simulation(snapshot, make, web):
     """A drain can be blocked by hundreds of such budgets."""
     crash(web[1:])
