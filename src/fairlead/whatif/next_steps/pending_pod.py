@@ -444,11 +444,12 @@ def _best_nodes(
     """Try `candidates`; yield a what-if with the new nodes that leave the fewest pods waiting.
 
     Only the first TRIES_MAX of `candidates` are tried. If topology spread keeps pods pending in the
-    first trial, the next trial has equally many copies of each candidate. This trial is left out if
-    fewer pods wait than there are candidates. In all other cases, the trials end as soon as most of
-    the waiting pods run, because a trial takes long in a large cluster. If some pods still wait,
-    the step says how many pods run. If all of them wait, a note says so. If other pods take the
-    room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these pods.
+    first trial, the next trial has a mix of all candidates (`_of_each_zone`). This trial is left
+    out if fewer pods wait than there are candidates. In all other cases, the trials end as soon as
+    most of the waiting pods run, because a trial takes long in a large cluster. If some pods still
+    wait, the step says how many pods run. If all of them wait, a note says so. If other pods take
+    the room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these
+    pods.
 
     `added` is the number of nodes that the question adds already. A pod may wait in spite of the
     new nodes, because its rules exclude the new nodes, or because other pods are placed on them
@@ -492,13 +493,14 @@ def _best_nodes(
 
 
 def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
-    """Return a mix of the nodes of all `candidates`, with the same number of nodes of each.
+    """Return a mix of the nodes of all `candidates`.
 
-    Each candidate has enough nodes for all waiting pods. So the mix has at least as many nodes as
-    the largest candidate.
+    Each candidate has enough nodes for all waiting pods. So the mix has the Nth part of the nodes
+    of each of N candidates. The parts differ if the candidates are nodes of different sizes.
     """
-    share = -(-max(one.count for one in candidates) // len(candidates))
-    return NewNodes(share * len(candidates), ",".join(sorted(one.like for one in candidates)))
+    from fairlead.whatif.next_steps.node_kinds import mixed  # noqa: PLC0415 - rarely needed
+
+    return mixed({one.like: -(-one.count // len(candidates)) for one in candidates})
 
 
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:

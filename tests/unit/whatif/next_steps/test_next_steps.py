@@ -800,15 +800,21 @@ def test_new_nodes_are_in_several_zones_even_if_one_zone_admits_most_pods(make, 
 
 
 def test_new_nodes_are_in_all_zones_between_which_pods_are_spread(make, snapshot, write):
-    """Zone c is full with 2 pods, so new nodes in zone b alone would get only a third pod."""
+    """Zone c is full with 2 pods, so new nodes in zone b alone would get only a third pod.
+
+    The nodes of zone a are larger, so it needs fewer of them.
+    """
     web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[SPREAD_BY_ZONE])
     sizes = {"a": "6", "b": "2", "c": "2"}
     nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
     answer = what_if(snapshot(*nodes), ClusterChange(apply=(str(write("web.json", web)),)))
     assert len(answer.difference.pending) == 23
-    words = "ask again with 12 more nodes like a, b, c; fewer may be enough"
-    assert (words, "--add-nodes 12 --like a,b,c") in steps_of(answer)
-    change = ClusterChange(apply=(str(write("web.json", web)),), add_nodes=12, like="a,b,c")
+    words = (
+        "ask again with 2 more nodes like a, 4 more nodes like b and 4 more nodes like c; fewer "
+        "may be enough"
+    )
+    assert (words, "--add-nodes 10 --like a,b:2,c:2") in steps_of(answer)
+    change = ClusterChange(apply=(str(write("web.json", web)),), add_nodes=10, like="a,b:2,c:2")
     assert not what_if(snapshot(*nodes), change).difference.pending
 
 
@@ -899,7 +905,7 @@ def test_an_invalid_mixture_of_nodes_is_tried_once(make, snapshot, write):
         return None if "," in change.like else what_if(cluster, change).effect
 
     next_steps(answer, cluster.manifests, lambda _: ask, NoProgress(), in_one_process=True)
-    assert asked.count("a,b,c") == 1
+    assert asked.count("a,b:2,c:2") == 1
 
 
 @pytest.mark.parametrize(
