@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.json import text
 from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -120,7 +121,7 @@ def what_if(
     causes = _waiting_notes(effect)
     unsettled = after.unsettled("--horizon")
     notes = [*causes, unsettled] if unsettled else [*causes]
-    notes += _drift_note(after)
+    notes += [*_drift_note(after), *_expiry_note(snapshot, before)]
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
     notes += _controller_notes(change, effect, snapshot)
@@ -328,6 +329,34 @@ def _drift_note(after: RunOutcome) -> list[str]:
         return []
     nodes = counted(len(drifted), "drifted node")
     return [f"At the end, Karpenter has not replaced {nodes}: {listed(drifted)}."]
+
+
+def _expiry_note(snapshot: Snapshot, before: RunOutcome) -> Iterator[str]:
+    """Yield a note about nodes that Karpenter deletes even without the change, as they expire.
+
+    For a node without a NodeClaim, the limit of the NodePool is assumed. So the note counts these
+    nodes. `before` is the run without the change.
+    """
+    found = before.autoscaling
+    gone = () if found is None else (*found.earlier, *found.transitions)
+    expired = {one.node for one in gone if one.has_expired}
+    if not expired:
+        return
+    claims = (one for one in samples(snapshot.manifests) if one.kind.kind == "NodeClaim")
+    unclaimed = expired - {text(one.value, "status", "nodeName") for one in claims}
+    nodes = (one.ref.name for one in samples(snapshot.manifests) if one.kind is NODE)
+    own = unclaimed.intersection(nodes)
+    which = "expires" if len(expired) == 1 else "expire"
+    assumed = (
+        f" The dump has no NodeClaims of {len(own):,} of them, so expireAfter of their NodePool "
+        "is assumed."
+        if own
+        else ""
+    )
+    yield (
+        f"In both runs, {counted(len(expired), 'node')} {which} (expireAfter). Karpenter deletes "
+        f"an expired node without waiting for a new node.{assumed}"
+    )
 
 
 def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str]:

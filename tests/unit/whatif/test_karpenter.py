@@ -616,6 +616,27 @@ def test_a_named_node_that_expires_before_the_change_is_skipped_once(tmp_path: P
     assert not any("Until then, it keeps" in note for note in answer.changed.notes)
 
 
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_a_note_counts_the_nodes_that_expire_in_both_runs(
+    tmp_path: Path, *, is_claimed: bool
+) -> None:
+    """A dump without NodeClaims does not say when its nodes expire."""
+    keeping = pool(disruption={"consolidateAfter": "Never"})
+    keeping["spec"]["template"]["spec"]["expireAfter"] = "1h"
+    old = node("n0")
+    old["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+    claim = node_claim("n0", creationTimestamp="2025-01-01T00:00:00Z")
+    claim["spec"]["expireAfter"] = "1h"
+    objects = [keeping, old, node("n1"), *([claim] if is_claimed else []), web(2)]
+    notes = ask(tmp_path, objects, ClusterChange(scale=("deploy/web=3",))).changed.notes
+    [note] = [one for one in notes if "expireAfter" in one]
+    assert note.startswith("In both runs, 1 node expires (expireAfter).")
+    assumed = (
+        "The dump has no NodeClaims of 1 of them, so expireAfter of their NodePool is assumed."
+    )
+    assert note.endswith(assumed) != is_claimed
+
+
 @pytest.mark.parametrize(
     "failures",
     [
