@@ -518,6 +518,18 @@ def test_an_edit_of_an_immutable_field_of_a_class_names_the_option_for_it(ask, m
     assert caught.value.problem == f"cannot be updated, only deleted and created again: {instead}"
 
 
+def test_an_applied_class_with_another_value_names_the_option_for_it(ask, make, write):
+    """A pipeline that applies manifests gets the same hint as --set gives."""
+    cluster = [make.node("a"), make.priority_class("low", 1)]
+    same = write("same.json", make.priority_class("low", 1))
+    assert ask(cluster, apply=(same,)).effect.is_none
+    file = write("low.json", make.priority_class("low", 5))
+    with pytest.raises(InputError) as caught:
+        ask(cluster, apply=(file,))
+    again = "cannot be updated, only deleted and created again: --priority-class low=5"
+    assert (caught.value.field, caught.value.problem) == ("value", again)
+
+
 def test_server_side_apply_finds_conflicts_if_the_dump_can_show_them(ask, make, write):
     deployment = make.workload(name="web", replicas=2)
     file = write("new.json", make.workload(name="web", replicas=1))

@@ -34,6 +34,8 @@ def refuse_forbidden_change(existing: Manifest, changed: Manifest) -> None:
     a stored object, for example because it is hand-written and lacks a required field.
     """
     kind = existing.kind
+    if kind is PRIORITY_CLASS:
+        _refuse_new_value(existing, changed)
     if kind.is_custom or kind in _NOT_COMPARED:
         return
     rules = API_SERVER.rules(kind)
@@ -46,6 +48,17 @@ def refuse_forbidden_change(existing: Manifest, changed: Manifest) -> None:
         new = with_kept_values(old, new) if kind is SERVICE else new
         for cause in check_changes(kind, rules, old, new):
             raise changed.refuse(cause.message, field=cause.field)
+
+
+def _refuse_new_value(existing: Manifest, changed: Manifest) -> None:
+    """Raise InputError if the value of a PriorityClass differs; the message names the option."""
+    value = changed.value.get("value")
+    if isinstance(value, int) and value != existing.value.get("value"):
+        problem = (
+            "cannot be updated, only deleted and created again: "
+            f"--priority-class {changed.ref.name}={value}"
+        )
+        raise changed.refuse(problem, field="value")
 
 
 def _stored(manifest: Manifest) -> Json:
