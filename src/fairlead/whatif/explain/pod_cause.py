@@ -13,6 +13,7 @@ from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.core.command import pod_ref
 from fairlead.engine.core.instant import to_seconds
@@ -99,6 +100,17 @@ def explain_steps(causes: Iterable[PodCause], arguments: Sequence[str]) -> Itera
     if pod is not None:
         words = ("fairlead", "explain", *arguments, f"pod/{pod.key}")
         yield NextStep("ask what would help a pending pod", command=shlex.join(words))
+
+
+def quota_steps(message: str, namespace: str, arguments: Sequence[str]) -> Iterator[NextStep]:
+    """Yield the command that explains the quota of `namespace` that refuses pods by `message`.
+
+    Nothing is yielded for another message. `arguments` are as in `explain_steps`.
+    """
+    excess = QuotaExcess.read(message)
+    if excess is not None:
+        words = ("fairlead", "explain", *arguments, f"quota/{namespace}/{excess.quota}")
+        yield NextStep("ask which limits would admit its pods", command=shlex.join(words))
 
 
 def unready_causes(

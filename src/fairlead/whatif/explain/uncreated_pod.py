@@ -234,12 +234,18 @@ def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]
             try:
                 create_pod(model, new_pods_of("explain", one, inventory), 0)
             except ApiError as refused:
-                # Without `pods "NAME" is forbidden: `, because the name is one of the trial.
-                why = refused.message.partition(" is forbidden: ")[2] or refused.message
-                found[one.ref] = why.rstrip(".")
+                found[one.ref] = without_name(refused.message).rstrip(".")
             except InputError:  # an invalid workload
                 continue
     return found
+
+
+def without_name(refusal: str) -> str:
+    """Return the message `refusal` about a pod without `pods "NAME" is forbidden: `.
+
+    The name is one of a trial, so a reader does not know it.
+    """
+    return refusal.partition(" is forbidden: ")[2] or refusal
 
 
 def _workloads(inventory: Inventory) -> Iterator[Manifest]:

@@ -55,6 +55,7 @@ from fairlead.whatif.explain.pod_cause import (
     explain_steps,
     is_up,
     pending_causes,
+    quota_steps,
     unready_causes,
 )
 from fairlead.whatif.explain.rollout import (
@@ -65,7 +66,7 @@ from fairlead.whatif.explain.rollout import (
     undo_steps,
 )
 from fairlead.whatif.explain.unbound_claim import unbound_claims_of
-from fairlead.whatif.explain.uncreated_pod import uncreated_rows
+from fairlead.whatif.explain.uncreated_pod import uncreated_rows, without_name
 from fairlead.whatif.explain.volume_place import volume_places
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
@@ -236,6 +237,7 @@ def explain_workload(
             *(() if stuck is None else stuck.steps(snapshot.question_arguments)),
             *(undo_steps(workload, replaced)
               if replaced is not None and _waits(model, workload, between, kept) else ()),
+            *quota_steps(one_more.message, ref.namespace, snapshot.question_arguments),
             *explain_steps(causes, snapshot.question_arguments),
         ),
     )  # fmt: skip
@@ -907,7 +909,7 @@ def _tried(planner: DrainPlanner, new: NewPods) -> _OneMore:
     try:
         pod = model.pod_info(create_pod(model, new, 0).pod)
     except ApiError as refused:
-        return _OneMore(message=refused.message, is_refused=True)
+        return _OneMore(message=without_name(refused.message), is_refused=True)
     if (why := model.kept_out(pod)) is not None:
         return _OneMore(message=why)
     refusals = refusals_of(model, pod)

@@ -1168,9 +1168,10 @@ def test_a_quota_without_a_status_counts_the_pods_of_the_dump(explained, explain
     quota |= {"spec": {"hard": {"requests.cpu": "1"}}}
     objects = make.node("a"), replica_set(make, 1, cpu="1"), replica(make, 0, "a"), quota
     why = "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1"
-    sentence = explained("rs/web", *objects).findings[0]
-    assert sentence.startswith("One more pod would not be created: ")
-    assert why in sentence
+    found = explained("rs/web", *objects)
+    assert found.findings[0].startswith(f"One more pod would not be created: {why}")
+    [step] = [one for one in found.steps if "quota" in one.code]
+    assert step.code.endswith("quota/default/q")
     with pytest.raises(InputError, match=why):
         explain_file(objects, [make.pod("new", cpu="1")])
 
