@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Pod, ResourceList
-from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.kind import NODE, POD, STATEFUL_SET
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import NO_PLAN_CHANGE, PlanChangeOptions, PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
@@ -36,6 +36,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.missing_pod import preempted_for_good, with_missing_pods
 from fairlead.whatif.planner.new_pod import PodFile
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
     AutoscalerRules,
@@ -211,6 +212,7 @@ def read_plan_input(
     places_gangs: bool = False,
     removes_pods: bool = True,
     pod_file: PodFile | None = None,
+    plans_nodes: bool = False,
     change: PlanChangeOptions = NO_PLAN_CHANGE,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
@@ -218,7 +220,8 @@ def read_plan_input(
     `autoscale` selects the autoscaler that acts in the plan, if any. `places_gangs` is set if the
     plan places the pods of the batch scheduler. `removes_pods` is set if the plan may remove pods
     from their nodes. The objects that the pods of `pod_file` need are added to the snapshot. The
-    plan begins after `change`.
+    plan begins after `change`. `plans_nodes` is set if the plan is for other nodes than those of
+    the snapshot: it then has all pods (`missing_pod`).
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
@@ -248,10 +251,7 @@ def read_plan_input(
         raise InputError("--namespace", "has no effect without --apply or --scale")
     if change != NO_PLAN_CHANGE:
         # Imported only if it is needed, because it reads the schemas of all kinds.
-        from fairlead.whatif.planner.changed_snapshot import (
-            changed_snapshot,
-            with_all_pods,
-        )
+        from fairlead.whatif.planner.changed_snapshot import changed_snapshot
 
         wanted = ClusterChange(
             apply=tuple(change.apply), scale=tuple(change.scale), namespace=change.namespace
@@ -269,8 +269,15 @@ def read_plan_input(
         places_gangs=places_gangs,
         lost=None if removes_pods else NO_LOST_PODS,
     )
-    if changed is not None:
-        base = with_all_pods(base, changed, scheduler, present.seed)
+    pods = () if changed is None else changed.pods
+    stateful_sets = frozenset() if changed is None else changed.stateful_sets
+    if plans_nodes:
+        pods = (*pods, *preempted_for_good(base, snapshot))
+        stateful_sets = frozenset(
+            one.ref.key for one in base.snapshot.manifests if one.kind is STATEFUL_SET
+        )
+    if pods or stateful_sets:
+        base = with_missing_pods(base, pods, stateful_sets, scheduler, present.seed)
     return PlanInput(
         base.snapshot,
         base.snapshot.inventory(),
@@ -278,5 +285,5 @@ def read_plan_input(
         scheduler,
         release.choice,
         present.seed,
-        (*notes, *base.notes),
+        (*notes, *(() if changed is None else changed.notes), *base.notes),
     )

@@ -138,6 +138,7 @@ def size(
             progress,
             places_gangs=True,
             removes_pods=False,
+            plans_nodes=True,
             change=change,
         )
         types, model = read.instance_types(instance_types), read.model

@@ -9,9 +9,9 @@ simulate the rollout:
     workload with a new template      its old pods are removed, and so are the ReplicaSets of a
                                       Deployment with another template; the baseline creates the
                                       new pods
-    StatefulSet that creates its      gets all its pods (`with_all_pods`), although it would wait
+    StatefulSet that creates its      gets all its pods (`missing_pod`), although it would wait
     pods in order                     for a pod that fits on no node of the cluster
-    new pod                           is created after the baseline (`with_all_pods`)
+    new pod                           is created after the baseline (`missing_pod`)
 
 Pods that a controller would not replace keep their template: those of a paused Deployment, of the
 update strategy OnDelete, and below the partition of a StatefulSet.
@@ -22,36 +22,28 @@ pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, mapping, number
-from fairlead.api.objects import ApiObject, Pod, StatefulSet
-from fairlead.api.text.count import counted
-from fairlead.apiserver.error import ApiError
+from fairlead.api.objects import Pod, StatefulSet
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
     POD,
     REPLICA_SET,
     STATEFUL_SET,
-    find_kind,
 )
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
-from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import same_template
-from fairlead.engine.workloads.stateful_set.rule import ON_DELETE, first_updated, ordinals_of
+from fairlead.engine.workloads.stateful_set.rule import ON_DELETE, first_updated
 from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, script_of_change
 from fairlead.whatif.input.document import Document
-from fairlead.whatif.planner.baseline import Baseline
-from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.created_pod import create_pod
-from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
@@ -64,7 +56,6 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _SOURCE: Final = "--apply"
 _ROLLED_OUT: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
-_OF_A_POD: Final = ("name", "namespace", "labels", "annotations")
 _WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 _Key = tuple[str, str, str]  # kind as in references, namespace and name
 
@@ -73,12 +64,12 @@ class ChangedSnapshot(Struct, frozen=True):
     """A `snapshot` after a change, and `notes` about the change.
 
     The new `pods` of the change are not in `snapshot`, because they must pass admission.
-    `stateful_sets` are the keys of the StatefulSets that the change writes or scales.
+    `stateful_sets` are the StatefulSets (namespace/name) that the change writes or scales.
     """
 
     snapshot: Snapshot
     pods: tuple[Manifest, ...]
-    stateful_sets: frozenset[_Key]
+    stateful_sets: frozenset[str]
     notes: tuple[str, ...]
 
 
@@ -108,7 +99,7 @@ def changed_snapshot(snapshot: Snapshot, change: ClusterChange, seed: int) -> Ch
             )),
         ),
         tuple(one for one in new if one.kind is POD),
-        frozenset(key for key, one in changed.items() if one and one.kind is STATEFUL_SET),
+        frozenset(one.ref.key for one in changed.values() if one and one.kind is STATEFUL_SET),
         (f"This answer is about the cluster after {' '.join(change.words)}.", *script.notes),
     )  # fmt: skip
 
@@ -215,89 +206,3 @@ def _kept(
             now = changed.get(_key(one.ref), one)
             if _key(one.ref) not in replaced and now is not None:
                 yield now
-
-
-def with_all_pods(
-    base: Baseline, changed: ChangedSnapshot, scheduler: SchedulerConfig, seed: int
-) -> Baseline:
-    """Return `base`, the baseline of `changed`, with the missing pods of the change.
-
-    They are the new pods, the pods that changed StatefulSets have not created, and the pods without
-    a controller that were preempted on the present nodes. The notes name the pods that admission
-    refuses.
-    """
-    made: list[ApiObject] = []
-    notes: list[str] = []
-    inventory, model = base.snapshot.inventory(), base.model
-    with model.hypothesis():
-        for one in (*changed.pods, *_preempted_for_good(base, changed.snapshot)):
-            try:
-                model.count_quotas(one.ref.namespace)
-                pod = model.create(one.value)
-            except ApiError as refused:
-                notes.append(f"{one.title} is not created: {refused.message}")
-            else:
-                model.put(pod)
-                made.append(pod)
-        for one in inventory.of_kind(STATEFUL_SET):
-            if _key(one.ref) in changed.stateful_sets and not one.metadata.deletion_timestamp:
-                known = len(made)
-                try:
-                    _create_missing(model, one, inventory, made)
-                except ApiError as refused:
-                    notes.append(f"{one.title} lacks pods: {refused.message}")
-                if more := sum(isinstance(new, Pod) for new in made[known:]):
-                    notes.append(
-                        f"{counted(more, 'pod')} of {one.title} {'is' if more == 1 else 'are'} "
-                        "included that the StatefulSet creates only after earlier pods are ready."
-                    )
-    if made:
-        added = manifests([Document(base.snapshot.source, list(_stored(model, made)))])
-        every = Manifests((*entries_of(base.snapshot.manifests), *added))
-        complete = replace(base.snapshot, manifests=every)
-        base = replace(base, snapshot=complete, model=ClusterModel(complete, scheduler, seed=seed))
-    return replace(base, notes=(*changed.notes, *notes, *base.notes))
-
-
-def _preempted_for_good(base: Baseline, snapshot: Snapshot) -> Iterator[Manifest]:
-    """Yield the preempted pods of `base` that no controller creates again, without their nodes.
-
-    `snapshot` has these pods on their nodes.
-    """
-    preempted = {one.pod.key for one in base.preempted}
-    for one in snapshot.manifests if preempted else ():
-        if one.kind is POD and one.ref.key in preempted and one.controller is None:
-            meta = {key: value for key, value in one.value["metadata"].items() if key in _OF_A_POD}
-            spec = {key: value for key, value in one.value["spec"].items() if key != "nodeName"}
-            content = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-            yield replace(one, content=content, newest="")
-
-
-def _stored(model: ClusterModel, made: Iterable[ApiObject]) -> Iterator[Json]:
-    """Yield those of the objects `made` that are in the store, as they are there.
-
-    A volume that is assumed for a claim is not in the store.
-    """
-    for one in made:
-        kind, meta = find_kind(type(one).__name__), one.metadata
-        found = None if kind is None else model.store.find(kind, meta.namespace, meta.name)
-        if found is not None:
-            yield found
-
-
-def _create_missing(
-    model: ClusterModel, stateful_set: Manifest, inventory: Inventory, made: list[ApiObject]
-) -> None:
-    """Create the missing pods of `stateful_set` in `model`, and append all new objects to `made`.
-
-    Raises ApiError if admission refuses a pod; the pods before it are created.
-    """
-    view = stateful_set.as_view(StatefulSet)
-    existing = {pod.metadata.name for pod in inventory.pods_of(stateful_set)}
-    new = new_pods_of("size", stateful_set, inventory)
-    model.count_quotas(stateful_set.ref.namespace)
-    for ordinal in ordinals_of(view):
-        if f"{stateful_set.ref.name}-{ordinal}" not in existing:
-            created = create_pod(model, replace(new, first=ordinal), 0)
-            model.put(created.pod)
-            made += [*created.claims, created.pod]

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.apiserver.kind import POD
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -14,7 +15,8 @@ from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.baseline import read_baseline
-from fairlead.whatif.planner.changed_snapshot import changed_snapshot, with_all_pods
+from fairlead.whatif.planner.changed_snapshot import changed_snapshot
+from fairlead.whatif.planner.missing_pod import with_missing_pods
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.manifest import ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.snapshot import read_snapshot
@@ -30,7 +32,8 @@ def changed(snapshot):
         config = SchedulerConfig()
         found = changed_snapshot(snapshot(*objects), change, 0)
         base = read_baseline(found.snapshot, config, ReleaseChoice(), NoProgress())
-        return with_all_pods(base, found, config, 0)
+        base = with_missing_pods(base, found.pods, found.stateful_sets, config, 0)
+        return replace(base, notes=(*found.notes, *base.notes))
 
     return after
 
@@ -164,17 +167,6 @@ def test_a_refused_pod_has_a_note(changed, make, write):
     assert len(base.model.pods()) == 2
     [note] = [note for note in base.notes if "solo is not created" in note]
     assert "exceeded quota" in note
-
-
-def test_pods_that_are_preempted_on_the_present_nodes_are_kept(changed, make):
-    """On the new nodes, there is room for them."""
-    alone = make.pod("alone", node_name="a", cpu="2")
-    alone["metadata"]["labels"] = {"app": "alone"}
-    web = make.workload(replicas=0, cpu="4", priorityClassName="high")
-    high = make.priority_class("high", 1000)
-    change = ClusterChange(scale=("deploy/web=1",))
-    found = changed(change, make.node("a"), high, alone, web)
-    assert cores(found) == {("deploy/default/web", "4"): 1, ("pod/default/alone", "2"): 1}
 
 
 @pytest.mark.parametrize(

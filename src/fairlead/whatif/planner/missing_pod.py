@@ -1,0 +1,135 @@
+"""missing_pod: creates pods that the baseline of a plan lacks, because the present nodes are full.
+
+A baseline is simulated on the nodes of the cluster (`baseline`). There, a StatefulSet that creates
+its pods in order waits for a pod that fits on no node, and a preempted pod without a controller is
+lost. A plan for other nodes needs room for all these pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject, Pod, StatefulSet
+from fairlead.api.text.count import counted
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD, STATEFUL_SET, find_kind
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.stateful_set.rule import ordinals_of
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.planner.baseline import Baseline
+from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
+from fairlead.whatif.planner.created_pod import create_pod
+from fairlead.whatif.planner.new_pod import new_pods_of
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of, manifests
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+_SOURCE: Final = "size"
+_OF_A_POD: Final = ("name", "namespace", "labels", "annotations")
+
+
+def with_missing_pods(
+    base: Baseline,
+    pods: Iterable[Manifest],
+    stateful_sets: Collection[str],
+    scheduler: SchedulerConfig,
+    seed: int,
+) -> Baseline:
+    """Return `base` with the new `pods`, and with all pods of the StatefulSets (namespace/name).
+
+    The new pods have no node. The notes say how many pods of StatefulSets were created, and name
+    the pods that admission refuses.
+    """
+    made: list[ApiObject] = []
+    notes: list[str] = []
+    inventory, model = base.snapshot.inventory(), base.model
+    ending = ending_namespaces(model.objects)
+    with model.hypothesis():
+        for one in pods:
+            try:
+                model.count_quotas(one.ref.namespace)
+                pod = model.create(one.value)
+            except ApiError as refused:
+                notes.append(f"{one.title} is not created: {refused.message}")
+            else:
+                model.put(pod)
+                made.append(pod)
+        wanted = [
+            one
+            for one in (inventory.of_kind(STATEFUL_SET) if stateful_sets else ())
+            if one.ref.key in stateful_sets
+            and one.ref.namespace not in ending
+            and not one.metadata.deletion_timestamp
+        ]
+        existing = {pod.key for pod in inventory.pods_of(*wanted)} if wanted else set()
+        for one in wanted:
+            known = len(made)
+            try:
+                _create_missing(model, one, inventory, existing, made)
+            except ApiError as refused:
+                notes.append(f"{one.title} lacks pods: {refused.message}")
+            if more := sum(isinstance(new, Pod) for new in made[known:]):
+                notes.append(
+                    f"{counted(more, 'pod')} of {one.title} {'is' if more == 1 else 'are'} "
+                    "included that the StatefulSet creates only after earlier pods are ready."
+                )
+    if made:
+        added = manifests([Document(base.snapshot.source, list(_stored(model, made)))])
+        every = Manifests((*entries_of(base.snapshot.manifests), *added))
+        complete = replace(base.snapshot, manifests=every)
+        base = replace(base, snapshot=complete, model=ClusterModel(complete, scheduler, seed=seed))
+    return replace(base, notes=(*notes, *base.notes))
+
+
+def preempted_for_good(base: Baseline, snapshot: Snapshot) -> Iterator[Manifest]:
+    """Yield the preempted pods of `base` that no controller creates again, without their nodes.
+
+    `snapshot` is the snapshot before the baseline; it has these pods on their nodes.
+    """
+    preempted = {one.pod.key for one in base.preempted}
+    for one in snapshot.manifests if preempted else ():
+        if one.kind is POD and one.ref.key in preempted and one.controller is None:
+            meta = {key: value for key, value in one.value["metadata"].items() if key in _OF_A_POD}
+            spec = {key: value for key, value in one.value["spec"].items() if key != "nodeName"}
+            content = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+            yield replace(one, content=content, newest="")
+
+
+def _stored(model: ClusterModel, made: Iterable[ApiObject]) -> Iterator[Json]:
+    """Yield those of the objects `made` that are in the store, as they are there.
+
+    A volume that is assumed for a claim is not in the store.
+    """
+    for one in made:
+        kind, meta = find_kind(type(one).__name__), one.metadata
+        found = None if kind is None else model.store.find(kind, meta.namespace, meta.name)
+        if found is not None:
+            yield found
+
+
+def _create_missing(
+    model: ClusterModel,
+    stateful_set: Manifest,
+    inventory: Inventory,
+    existing: Container[str],
+    made: list[ApiObject],
+) -> None:
+    """Create the missing pods of `stateful_set` in `model`, and append all new objects to `made`.
+
+    `existing` are its pods (namespace/name). Raises ApiError if admission refuses a pod; the pods
+    before it are created.
+    """
+    key, ordinals = stateful_set.ref.key, ordinals_of(stateful_set.as_view(StatefulSet))
+    missing = [number for number in ordinals if f"{key}-{number}" not in existing]
+    if not missing:
+        return
+    new = new_pods_of(_SOURCE, stateful_set, inventory)
+    model.count_quotas(stateful_set.ref.namespace)
+    for ordinal in missing:
+        created = create_pod(model, replace(new, first=ordinal), 0)
+        model.put(created.pod)
+        made += [*created.claims, created.pod]
