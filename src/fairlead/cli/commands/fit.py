@@ -10,7 +10,13 @@ from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import IN_AUTOSCALING, integer, named
-from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions, SnapshotSource
+from fairlead.cli.options.plan import (
+    NO_PLAN_CHANGE,
+    PRESENT_DEFAULTS,
+    PlanChangeOptions,
+    PresentOptions,
+    SnapshotSource,
+)
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from fairlead.whatif.configuration.autoscaling.autoscaler import (
         AutoscaleOptions,
     )
-    from fairlead.whatif.planner.new_pod import NewPods
+    from fairlead.whatif.planner.new_pod import NewPods, PodFile
     from fairlead.whatif.result.tabular_answer import TabularAnswer
     from fairlead.whatif.run.progress import Progress
     from fairlead.whatif.snapshot.manifest import Manifest
@@ -50,9 +56,9 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="With --like: namespace of the object, if --like contains no namespace (default: "
-            "search all namespaces). With --pod: namespace of the objects in FILE that have no "
-            "metadata.namespace (default: 'default').",
+            help="Namespace of the objects that --like and --scale name without a namespace "
+            "(default: search all namespaces), and of the objects in the files of --pod and "
+            "--apply that have no metadata.namespace (default: 'default').",
             metavar="NAME",
             show_default=False,
         ),
@@ -103,6 +109,7 @@ def fit(
         ),
         IN_AUTOSCALING,
     ] = None,
+    change: PlanChangeOptions = NO_PLAN_CHANGE,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -127,6 +134,7 @@ def fit(
         fairlead fit dump.yaml --like deploy/shop/web
         fairlead fit dump.yaml --pod web.yaml -o json
         fairlead fit dump.yaml --pod jobset.yaml
+        fairlead fit dump.yaml --like deploy/shop/web --scale deploy/shop/api=20
         fairlead fit --context prod --like deploy/shop/web --preempt
         fairlead fit dump.yaml --like deploy/shop/web --autoscale auto
 
@@ -135,6 +143,8 @@ def fit(
     snapshot
         A file, a directory, or - for standard input.
     """
+    from msgspec.structs import replace
+
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
@@ -146,8 +156,6 @@ def fit(
     from fairlead.whatif.planner.fit_gang import refuse_options
     from fairlead.whatif.planner.new_pod import (
         LIKE,
-        new_pods_of_file,
-        pod_source,
         read_pod_file,
         require_one_source,
     )
@@ -169,6 +177,7 @@ def fit(
             elastic,
             pod_file=file,
             removes_pods=preempt,
+            change=change.change(namespace),
         )
         if file is not None:
             file.refuse_malformed(read.inventory)
@@ -178,10 +187,9 @@ def fit(
             answer = _gang_answer(read, found, max_limit, progress)
             print_tabular(answer, output)
             return exit_code.NO if answer.is_no else exit_code.SUCCESS
-        if file is None:
-            source = pod_source(None, like, namespace, read.inventory)
-        else:
-            source = new_pods_of_file(file.written, read.inventory, read.inventory)
+        source = _new_pods(read, file, like, namespace)
+        if change != NO_PLAN_CHANGE:
+            source = replace(source, replicas_when="after the change")
         if elastic != NO_AUTOSCALING:
             answer = _elastic_answer(read, elastic, source, max_limit, progress, preempts=preempt)
         else:
@@ -198,6 +206,15 @@ def fit(
             answer = fit_answer(result, source, read.model, name, notes, max_limit or 1)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS
+
+
+def _new_pods(read: PlanInput, file: PodFile | None, like: str | None, namespace: str) -> NewPods:
+    """Return the template of `file`, or of the object that --like names. Raises InputError."""
+    from fairlead.whatif.planner.new_pod import new_pods_of_file, pod_source
+
+    if file is None:
+        return pod_source(None, like, namespace, read.inventory)
+    return new_pods_of_file(file.written, read.inventory, read.inventory)
 
 
 def _counts_whole_copies(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fairlead.api.objects import Node, Pod, ResourceList
 from fairlead.apiserver.kind import NODE, POD, STATEFUL_SET
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
-from fairlead.cli.options.plan import NO_PLAN_CHANGE, PlanChangeOptions, PresentOptions
+from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
@@ -32,7 +32,6 @@ from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
-from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -213,15 +212,15 @@ def read_plan_input(
     removes_pods: bool = True,
     pod_file: PodFile | None = None,
     plans_nodes: bool = False,
-    change: PlanChangeOptions = NO_PLAN_CHANGE,
+    change: ClusterChange | None = None,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
 
     `autoscale` selects the autoscaler that acts in the plan, if any. `places_gangs` is set if the
     plan places the pods of the batch scheduler. `removes_pods` is set if the plan may remove pods
     from their nodes. The objects that the pods of `pod_file` need are added to the snapshot. The
-    plan begins after `change`. `plans_nodes` is set if the plan is for other nodes than those of
-    the snapshot: it then has all pods (`missing_pod`).
+    plan begins after `change`, which may apply files and scale workloads. `plans_nodes` is set if
+    the plan is for other nodes than those of the snapshot: it then has all pods (`missing_pod`).
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
@@ -247,16 +246,11 @@ def read_plan_input(
     )
     snapshot = with_scheduler_arguments(snapshot, conditions)
     changed = None
-    if change.namespace and not (change.apply or change.scale):
-        raise InputError("--namespace", "has no effect without --apply or --scale")
-    if change != NO_PLAN_CHANGE:
+    if change is not None:
         # Imported only if it is needed, because it reads the schemas of all kinds.
         from fairlead.whatif.planner.changed_snapshot import changed_snapshot
 
-        wanted = ClusterChange(
-            apply=tuple(change.apply), scale=tuple(change.scale), namespace=change.namespace
-        )
-        changed = changed_snapshot(snapshot, wanted, present.seed)
+        changed = changed_snapshot(snapshot, change, present.seed)
         snapshot = changed.snapshot
     progress.begin("loading", 0)
     base = read_baseline(

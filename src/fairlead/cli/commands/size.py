@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.parameter import CHANGE, Names, integer, named, repeatable
 from fairlead.cli.options.plan import (
     NO_PLAN_CHANGE,
     PRESENT_DEFAULTS,
@@ -19,6 +19,9 @@ from fairlead.cli.options.plan import (
 )
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 from fairlead.engine.core.float_sum import float_sum
+
+if TYPE_CHECKING:
+    from fairlead.whatif.change.cluster_change import ClusterChange
 
 EFFORT: Final = 3
 
@@ -70,6 +73,18 @@ def size(
         ),
     ] = EFFORT,
     change: PlanChangeOptions = NO_PLAN_CHANGE,
+    namespace: Annotated[
+        str,
+        Parameter(
+            name=["--namespace", "-n"],
+            help="Namespace of the objects that --scale names without a namespace (default: search "
+            "all namespaces), and of the objects in the files of --apply that have no "
+            "metadata.namespace (default: 'default').",
+            metavar="NAME",
+            show_default=False,
+            group=CHANGE,
+        ),
+    ] = "",
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -139,7 +154,7 @@ def size(
             places_gangs=True,
             removes_pods=False,
             plans_nodes=True,
-            change=change,
+            change=_change(change, namespace),
         )
         types, model = read.instance_types(instance_types), read.model
         virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]
@@ -194,3 +209,16 @@ def size(
     )
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS
+
+
+def _change(options: PlanChangeOptions, namespace: str) -> ClusterChange | None:
+    """Return the change before the search; None if there is none.
+
+    Raises InputError if `namespace` is given without a change.
+    """
+    from fairlead.whatif.input.error import InputError
+
+    change = options.change(namespace)
+    if namespace and change is None:
+        raise InputError("--namespace", "has no effect without --apply or --scale")
+    return change

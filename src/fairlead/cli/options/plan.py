@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -18,6 +18,9 @@ from fairlead.cli.options.parameter import (
     repeatable,
 )
 from fairlead.cli.options.plugin import AllowExtenders, Plugins, PresentConfig
+
+if TYPE_CHECKING:
+    from fairlead.whatif.change.cluster_change import ClusterChange
 
 SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
@@ -59,7 +62,7 @@ PRESENT_DEFAULTS: Final = PresentOptions()
 class PlanChangeOptions:
     """The options for a change of the cluster before a plan, named as in ClusterChange.
 
-    The options mean the same as those of fairlead whatif.
+    The options mean the same as those of fairlead whatif. Each command has its own --namespace.
     """
 
     apply: Annotated[
@@ -77,17 +80,17 @@ class PlanChangeOptions:
             "Answer for the cluster after this workload is scaled: deploy/web=20, sts/store/db=3.",
         ),
     ] = ()
-    namespace: Annotated[
-        str,
-        Parameter(
-            name=["--namespace", "-n"],
-            help="Namespace of the objects that --scale names without a namespace (default: search "
-            "all namespaces), and of the objects in the files of --apply that have no "
-            "metadata.namespace (default: 'default').",
-            metavar="NAME",
-            show_default=False,
-        ),
-    ] = ""
+
+    def change(self, namespace: str) -> ClusterChange | None:
+        """Return the change; None if no option is given.
+
+        `namespace` is the namespace of objects that name none, or "".
+        """
+        from fairlead.whatif.change.cluster_change import ClusterChange
+
+        if self == NO_PLAN_CHANGE:
+            return None
+        return ClusterChange(apply=tuple(self.apply), scale=tuple(self.scale), namespace=namespace)
 
 
 NO_PLAN_CHANGE: Final = PlanChangeOptions()

@@ -108,10 +108,11 @@ class NewPods(Struct, frozen=True):
     determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
     number of replicas of the workload that --like names. It is None for a workload without
     replicas, such as a Job, and for a template from --pod. It is 0 for a paused Deployment without
-    a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`). `autoscaler`
-    is the HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for
-    which a StatefulSet waits before it creates pods. `kept` is the revision that new pods with
-    ordinals below the partition get; None if all new pods get the newest template.
+    a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`).
+    `replicas_when` says when the workload has them, in the words of the answer. `autoscaler` is the
+    HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for which a
+    StatefulSet waits before it creates pods. `kept` is the revision that new pods with ordinals
+    below the partition get; None if all new pods get the newest template.
     """
 
     source: str
@@ -124,6 +125,7 @@ class NewPods(Struct, frozen=True):
     stateful_set: StatefulSet | None = None
     first: int = 0
     replicas: int | None = None
+    replicas_when: str = "today"
     autoscaler: Manifest | None = None
     awaited: str = ""
     claim_templates: tuple[Json, ...] = ()
@@ -142,13 +144,14 @@ class NewPods(Struct, frozen=True):
     def in_all(self, more: int, without_node: int = 0) -> str:
         """Return the numbers of replicas with and without `more` pods, as the end of a sentence.
 
-        `without_node` of the present replicas stay pending. Example: `: 12 replicas in all, 10
-        today`. Return "" if `more` is 0, or if `replicas` is 0 or None.
+        `without_node` of the replicas without `more` pods stay pending. Example: `: 12 replicas in
+        all, 10 today`. Return "" if `more` is 0, or if `replicas` is 0 or None.
         """
         if not self.replicas or not more:
             return ""
         pending = f" ({without_node:,} without a node)" if without_node else ""
-        return f": {self.replicas + more:,} replicas in all, {self.replicas:,} today{pending}"
+        in_all = f"{self.replicas + more:,} replicas in all"
+        return f": {in_all}, {self.replicas:,} {self.replicas_when}{pending}"
 
     @property
     def has_claims(self) -> bool:
