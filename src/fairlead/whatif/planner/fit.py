@@ -277,6 +277,8 @@ def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
     yield from _stop(result)
     if too_many := source.above_maximum(result.count):
         yield too_many
+    if source.missing_revision:
+        yield source.missing_revision
     if source.awaited and result.count:
         yield (
             f"The StatefulSet creates no further pod until {source.namespace}/{source.awaited} is "

@@ -351,6 +351,7 @@ def elastic_fit_answer(
     # fit nowhere for the same reason, which the answer states.
     past_waits = set(refused_notes(found.refused, found.autoscaler))
     run_notes = tuple(note for note in run_notes if note not in past_waits)
+    about_pods = filter(None, [source.missing_revision])
     facts: Json = {
         "pod": source.title,
         "namespace": source.namespace,
@@ -377,7 +378,7 @@ def elastic_fit_answer(
         tuple(_findings(result, source)),
         (_groups(result), _reasons(result), victims_table(result.victims)),
         facts,
-        tuple(dict.fromkeys((*notes, *run_notes))),
+        tuple(dict.fromkeys((*about_pods, *notes, *run_notes))),
         is_no=result.count < wanted,
     )
 

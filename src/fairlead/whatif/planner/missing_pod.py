@@ -69,7 +69,7 @@ def with_missing_pods(
         for one in wanted:
             known = len(made)
             try:
-                _create_missing(model, one, inventory, existing, made)
+                notes += _create_missing(model, one, inventory, existing, made)
             except ApiError as refused:
                 notes.append(f"{one.title} lacks pods: {refused.message}")
             if more := sum(isinstance(new, Pod) for new in made[known:]):
@@ -117,19 +117,20 @@ def _create_missing(
     inventory: Inventory,
     existing: Container[str],
     made: list[ApiObject],
-) -> None:
+) -> tuple[str, ...]:
     """Create the missing pods of `stateful_set` in `model`, and append all new objects to `made`.
 
-    `existing` are its pods (namespace/name). Raises ApiError if admission refuses a pod; the pods
-    before it are created.
+    `existing` are its pods (namespace/name). The result are notes about the new pods. Raises
+    ApiError if admission refuses a pod; the pods before it are created.
     """
     key, ordinals = stateful_set.ref.key, ordinals_of(stateful_set.as_view(StatefulSet))
     missing = [number for number in ordinals if f"{key}-{number}" not in existing]
     if not missing:
-        return
-    new = new_pods_of(_SOURCE, stateful_set, inventory)
+        return ()
+    new = replace(new_pods_of(_SOURCE, stateful_set, inventory), first=missing[0])
     model.count_quotas(stateful_set.ref.namespace)
     for ordinal in missing:
         created = create_pod(model, replace(new, first=ordinal), 0)
         model.put(created.pod)
         made += [*created.claims, created.pod]
+    return (new.missing_revision,) if new.missing_revision else ()

@@ -169,6 +169,18 @@ class NewPods(Struct, frozen=True):
         kept = self.kept
         return kept if kept is not None and self.first + number < kept.below else None
 
+    @property
+    def missing_revision(self) -> str:
+        """A sentence about new pods whose older template the dump lacks; "" if there are none."""
+        kept = self.kept_by(0)
+        if kept is None or kept.template is not None:
+            return ""
+        return (
+            f"New pods of {self.title} with numbers below {kept.below:,} get the template of its "
+            f"revision {kept.name} (partition of the updateStrategy). The dump lacks this "
+            "ControllerRevision, so the answer about these pods assumes the newest template."
+        )
+
     def _template_of(self, number: int) -> Mapping[str, Any]:
         kept = self.kept_by(number)
         return self.template if kept is None or kept.template is None else kept.template

@@ -84,3 +84,15 @@ def test_preempted_pods_without_a_controller_are_kept(sized):
     }  # fmt: skip
     web = workload("Deployment", 1, spec("4", priorityClassName="high"))
     assert sized(NODE, high, alone, web)["nodes"] == 2
+
+
+def test_a_note_says_that_the_dump_lacks_the_template_of_created_pods(sized):
+    """An ordered StatefulSet creates only three; the others have the numbers 3 to 7."""
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 6}}
+    web = workload("StatefulSet", 8, spec("2"), updateStrategy=rolling)
+    web["status"] = {"currentRevision": "web-1", "updateRevision": "web-2"}
+    notes = sized(NODE, web)["notes"]
+    begin = (
+        "New pods of sts/default/web with numbers below 6 get the template of its revision web-1"
+    )
+    assert any(note.startswith(begin) for note in notes)

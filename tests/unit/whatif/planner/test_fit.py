@@ -483,6 +483,32 @@ def test_the_answer_names_the_pod_that_a_stateful_set_waits_for(snapshot, make, 
     assert (sentence in found["findings"]) is is_stated
 
 
+@pytest.mark.parametrize(
+    ("partition", "newest", "is_stated"),
+    [(3, "db-2", True), (1, "db-2", False), (3, "db-1", False)],
+)
+def test_the_answer_says_that_the_dump_lacks_the_older_template(
+    snapshot, make, partition, newest, is_stated
+):
+    """With one replica, the next pod is db-1. Pods below the partition get the older template."""
+    db = make.workload("StatefulSet", "db", replicas=1, cpu="1")
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    db["spec"]["updateStrategy"] = rolling
+    db["status"] = {"currentRevision": "db-1", "updateRevision": newest}
+    read = snapshot(make.node("a"), db)
+    model = ClusterModel(read, SchedulerConfig())
+    source = pod_source(None, "sts/db", "", read.inventory())
+    result = fit(model, source, NoProgress())
+    answer = fit_answer(result, source, model, "dump", ())
+    words = (
+        "New pods of sts/default/db with numbers below 3 get the template of its revision db-1 "
+        "(partition of the updateStrategy). The dump lacks this ControllerRevision, so the answer "
+        "about these pods assumes the newest template."
+    )
+    assert (words in answer.findings) == is_stated
+    assert any("ControllerRevision" in one for one in answer.findings) == is_stated
+
+
 def test_the_answer_names_number_reason_and_places(snapshot, make):
     read = snapshot(make.node(), make.workload(replicas=0))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
