@@ -27,7 +27,7 @@ Karpenter assumes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -50,6 +50,7 @@ from fairlead.whatif.snapshot.node_pool import copy_order, name_of_node
 
 _SCALED: Final = ("cpu", "memory", "ephemeral-storage")
 _AMOUNTS: Final = {"cpu", "memory"}
+_PODS: Final = 110  # source: karpenter-provider-aws pkg/providers/instancetype/types.go: pods
 _WORDS_MAX: Final = 2  # assumptions that a note names, as examples of all
 # source: karpenter-provider-aws pkg/operator/options/options.go: VMMemoryOverheadPercent
 _REPORTED_PER_MILLE: Final = 925
@@ -73,15 +74,24 @@ class Assumption(Struct, frozen=True):
 class SystemReservations:
     """The amounts that existing nodes reserve, and the allocatable amounts of new nodes."""
 
-    def __init__(self, nodes: Iterable[Node], stated: Iterable[StatedType] = ()) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        stated: Iterable[StatedType] = (),
+        limited: Container[str] = (),
+    ) -> None:
         """Find the amounts that `nodes` reserve; nodes without allocatable amounts are ignored.
 
-        `stated` are the instance types of a file; the types of `nodes` may be among them.
+        `stated` are the instance types of a file; the types of `nodes` may be among them. `limited`
+        are the names of nodes whose number of pods is not that of new nodes.
         """
         self._stated = {one.name: one for one in stated}
         self._newest: dict[str, Node] = {}  # by instance type
+        self._unlimited: dict[str, Node] = {}  # the newest node that is not in `limited`
         for node in sorted((one for one in nodes if one.status.allocatable), key=copy_order):
             self._newest[type_of_labels(node.metadata.labels)] = node
+            if node.metadata.name not in limited:
+                self._unlimited[type_of_labels(node.metadata.labels)] = node
 
     def allocatable(self, one: StatedType) -> ResourceList:
         """Return the allocatable amounts of a new node of the type `one`.
@@ -90,21 +100,19 @@ class SystemReservations:
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
         module. If the capacity of `one` states no amount of the resource `pods`, of ephemeral
         storage or of huge pages, the existing node's amount is used. If network interfaces limit
-        the number of pods on the existing node (in AWS), the number on the new node is
-        `one.interface_pods`, unless that is 0. Without an existing node, the whole capacity is
-        allocatable.
+        the number of pods on the existing node (in AWS), or if all existing nodes are `limited`,
+        the number on the new node is `one.interface_pods`, unless that is 0. Without an existing
+        node, the whole capacity is allocatable.
         """
-        like = self._like(one)
+        like = self._like(one, self._newest)
         if like is None:
             return {**one.capacity, **one.allocatable}
         have: ResourceList = dict(like.status.allocatable)
         found: ResourceList = {
             name: amount
             for name, amount in have.items()
-            if name in ("pods", "ephemeral-storage") or name.startswith("hugepages-")
-        }
-        if one.interface_pods and self._is_limited_by_interfaces(like):
-            found["pods"] = str(one.interface_pods)
+            if name == "ephemeral-storage" or name.startswith("hugepages-")
+        } | self._pods(one)
         found |= one.capacity
         for name in one.capacity:
             # A node without capacity, such as one that has just started, shows no reservation.
@@ -113,6 +121,14 @@ class SystemReservations:
                 left = max(0, whole - self._would_reserve(one, like, name, whole, found))
                 found[name] = f"{left}m" if name == "cpu" else str(left)
         return {**found, **one.allocatable}
+
+    def _pods(self, one: StatedType) -> ResourceList:
+        """Return the number of pods of a new node of the type `one`; {} if it is unknown."""
+        like = self._like(one, self._unlimited)
+        if one.interface_pods and (like is None or self._is_limited_by_interfaces(like)):
+            return {"pods": str(one.interface_pods)}
+        have = {"pods": str(_PODS)} if like is None else like.status.allocatable
+        return {name: amount for name, amount in have.items() if name == "pods"}
 
     def _would_report(self, one: StatedType, like: Node, name: str) -> int:
         """Return how much of the resource `name` a new node of the type `one` reports."""
@@ -149,7 +165,7 @@ class SystemReservations:
         existing node from which the amounts are derived reserves nothing.
         """
         for one in types:
-            like = self._like(one)
+            like = self._like(one, self._newest)
             if like is None or one.name in self._newest or one.allocatable.keys() >= _AMOUNTS:
                 continue
             cpu, memory = (_reserved(like, name) for name in ("cpu", "memory"))
@@ -161,10 +177,13 @@ class SystemReservations:
         """Yield a note about the assumptions for those of `types` that no existing node has."""
         yield from reservation_notes(self.assumed(types))
 
-    def _like(self, one: StatedType) -> Node | None:
-        """Return the node from which the reservation of new nodes of the type `one` is derived."""
-        if one.name in self._newest:
-            return self._newest[one.name]
+    def _like(self, one: StatedType, newest: Mapping[str, Node]) -> Node | None:
+        """Return the node of `newest` from which amounts of new nodes of type `one` are derived.
+
+        `newest` contains a node of each instance type. The result is None if it is empty.
+        """
+        if one.name in newest:
+            return newest[one.name]
         memory = _amount("memory", one.capacity.get("memory", 0))
 
         def rank(node: Node) -> tuple[bool, float, str, str]:
@@ -173,7 +192,7 @@ class SystemReservations:
             is_in_service, created, name = copy_order(node)
             return is_in_service, -ratio, created, name
 
-        return max(self._newest.values(), key=rank, default=None)
+        return max(newest.values(), key=rank, default=None)
 
     def _stated_type(self, node: Node) -> StatedType | None:
         return self._stated.get(type_of_labels(node.metadata.labels))

@@ -53,7 +53,9 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
 )
 from fairlead.whatif.configuration.autoscaling.karpenter.daemon_overhead import daemon_notes
 from fairlead.whatif.configuration.autoscaling.karpenter.kubelet_setting import (
+    nodes_with_limits,
     types_of_classes,
+    without_limits,
 )
 from fairlead.whatif.configuration.autoscaling.karpenter.node_class import offered_zones
 from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (
@@ -102,13 +104,9 @@ def karpenter_config(
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     # The first machine of a type is its model. Nodes come first, because a NodeClaim has estimates.
     machines = [*nodes, *_awaited_nodes(claims, nodes)]
-    if instance_type_file is None:
-        types = types_of_nodes(machines)
-        if not types:
-            problem = f"no node has an instance type; {_HOW.format('instance-types')}"
-            raise InputError(source, problem)
-    else:
-        types = _with_used_spot(read_instance_types(instance_type_file, machines), pools, machines)
+    limited = nodes_with_limits(pools, initial, machines)
+    models = without_limits(machines, limited)
+    types = _stated_types(source, instance_type_file, pools, models)
     zones, notes = offered_zones(pools, types, initial, machines)
     if instance_type_file is None:
         notes.append(
@@ -117,7 +115,7 @@ def karpenter_config(
         )
     notes += (*_unused_pools(pools), *_offer_notes(pools, types, zones))
     notes += () if instance_type_file is None else size_notes(nodes, types)
-    reserved = SystemReservations(nodes, types)
+    reserved = SystemReservations(nodes, types, limited)
     notes += reserved.notes(types)
     groups = {pool.spec.template.spec.node_class_ref.group for pool in pools}
     types = with_type_labels(with_allocatable(types, reserved), groups, machines)
@@ -152,6 +150,19 @@ def karpenter_config(
         estimated_prices=frozenset(one.name for one in types if not one.has_price),
     )
     return config, notes
+
+
+def _stated_types(
+    source: str, instance_type_file: str | None, pools: Iterable[NodePool], machines: Sequence[Node]
+) -> list[StatedType]:
+    """Return the instance types in the file, or else those of `machines`. Raises InputError."""
+    if instance_type_file is not None:
+        return _with_used_spot(read_instance_types(instance_type_file, machines), pools, machines)
+    types = types_of_nodes(machines)
+    if not types:
+        problem = f"no node has an instance type; {_HOW.format('instance-types')}"
+        raise InputError(source, problem)
+    return types
 
 
 def node_pools(found: Iterable[Manifest]) -> list[NodePool]:

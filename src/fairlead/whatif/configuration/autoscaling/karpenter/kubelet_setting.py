@@ -14,7 +14,7 @@ pkg/providers/amifamily/bottlerocket.go: FeatureFlags
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -22,9 +22,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Node
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.text.name_list import joined
 from fairlead.engine.autoscaling.karpenter.apis import NodeClassReference, NodePool
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -142,6 +144,57 @@ def types_of_classes(
         for ref, one in kubelet_settings(pools, found).items()
         if one.limits_pods
     }
+
+
+def nodes_with_limits(
+    pools: Iterable[NodePool], found: Iterable[Manifest], nodes: Iterable[Node]
+) -> frozenset[str]:
+    """Return the names of those `nodes` whose node class limits the number of their pods.
+
+    `found` contains the node classes. A label of the node names its class. Without this label, the
+    class is that of the node's NodePool, one of `pools`.
+
+    upstream: karpenter pkg/apis/v1/labels.go: NodeClassLabelKey
+    """
+    limiting = {
+        NodeClassReference(group=one.kind.group, kind=_KIND, name=one.ref.name)
+        for one in found
+        if one.kind.kind == _KIND and _settings_in(one.value).limits_pods
+    }
+    if not limiting:
+        return frozenset()
+    keys = {f"{ref.group}/{ref.kind.lower()}": ref for ref in limiting}
+    by_pool = {pool.metadata.name: pool.spec.template.spec.node_class_ref for pool in pools}
+    names = set()
+    for node in nodes:
+        labels = node.metadata.labels
+        stated = {replace(ref, name=labels[key]) for key, ref in keys.items() if key in labels}
+        of_pool = by_pool.get(labels.get(NODE_POOL, ""), NodeClassReference())
+        used = stated or {of_pool}
+        if not limiting.isdisjoint(used):
+            names.add(node.metadata.name)
+    return frozenset(names)
+
+
+def without_limits(nodes: Iterable[Node], limited: Container[str]) -> list[Node]:
+    """Return `nodes` without the numbers of pods of the nodes that `limited` names.
+
+    These nodes come last, because the first node of an instance type shows its size.
+    """
+    every = list(nodes)
+    return [
+        *(node for node in every if node.metadata.name not in limited),
+        *(_without_pods(node) for node in every if node.metadata.name in limited),
+    ]
+
+
+def _without_pods(node: Node) -> Node:
+    capacity, allocatable = (
+        {name: amount for name, amount in amounts.items() if name != "pods"}
+        for amounts in (node.status.capacity, node.status.allocatable)
+    )
+    status = replace(node.status, capacity=capacity, allocatable=allocatable)
+    return replace(node, status=status)
 
 
 def setting_notes(settings: Mapping[NodeClassReference, NodeClassKubelet]) -> Iterator[str]:

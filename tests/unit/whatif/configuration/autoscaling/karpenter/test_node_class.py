@@ -145,3 +145,35 @@ def test_notes_say_which_kubelet_settings_are_applied(found, make, write, kubele
     file = str(write("types.csv", TYPES.format(",zones", ",z", ",z")))
     _, stated = karpenter_config("dump", objects, file)
     assert [note for note in stated if "NodeClass" in note] == notes
+
+
+OF_CLASS = f"{AWS}/ec2nodeclass"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods"),
+    [
+        pytest.param([("a", {OF_CLASS: "a"}, "20")], 110, id="only a node of the limited class"),
+        pytest.param([("a", {"karpenter.sh/nodepool": "pool-a"}, "20")], 110, id="by its pool"),
+        pytest.param([("a", {OF_CLASS: "a"}, "20"), ("b", {OF_CLASS: "b"}, "58")], 58, id="both"),
+        pytest.param([("a", {OF_CLASS: "a"}, "20"), ("c", {}, "29")], 29, id="without a class"),
+        pytest.param([("a", {OF_CLASS: "b", "karpenter.sh/nodepool": "pool-a"}, "58")], 58,
+                     id="the label counts, not the pool"),
+        pytest.param([("b", {OF_CLASS: "b"}, "58"),
+                      ("a", {OF_CLASS: "a", "node.kubernetes.io/instance-type": "large"}, "20")],
+                     58, id="no node of this type"),
+    ],
+)  # fmt: skip
+def test_nodes_of_a_class_with_a_limit_show_no_number_for_other_classes(found, make, nodes, pods):
+    """The class a has maxPods 20, and the class b has no limit."""
+    objects = [pool("a"), node_class("a", kubelet={"maxPods": 20}), pool("b"), node_class("b")]
+    for name, labels, number in nodes:
+        known = {"node.kubernetes.io/instance-type": "small", **labels}
+        node = make.node(name, **known)
+        node["status"]["allocatable"]["pods"] = number
+        objects.append(node)
+    config, _ = karpenter_config("dump", found(*objects))
+    assert {one.allocatable["pods"] for one in config.types} == {pods}
+    assert {one.capacity["pods"] for one in config.types} == {pods}
+    [(ref, own)] = config.class_types.items()
+    assert (ref.name, {one.allocatable["pods"] for one in own}) == ("a", {20})
