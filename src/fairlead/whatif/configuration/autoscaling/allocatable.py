@@ -122,6 +122,25 @@ class SystemReservations:
                 found[name] = f"{left}m" if name == "cpu" else str(left)
         return {**found, **one.allocatable}
 
+    def has_node_of(self, one: StatedType) -> bool:
+        """Return whether a node of the type `one` exists."""
+        return one.name in self._newest
+
+    def reported(self, one: StatedType) -> dict[str, int]:
+        """Return the CPU, memory and ephemeral storage that a new node of the type `one` reports.
+
+        CPU is in millicores, the other amounts are in bytes. Resources without an amount in the
+        capacity of `one` are left out.
+        """
+        like = self._like(one, self._newest)
+        return {
+            name: self._would_report(one, like, name)
+            if like is not None and _reported(like, name)
+            else _amount(name, one.capacity[name])
+            for name in _SCALED
+            if name in one.capacity
+        }
+
     def _pods(self, one: StatedType) -> ResourceList:
         """Return the number of pods of a new node of the type `one`; {} if it is unknown."""
         like = self._like(one, self._unlimited)

@@ -54,6 +54,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
 from fairlead.whatif.configuration.autoscaling.karpenter.daemon_overhead import daemon_notes
 from fairlead.whatif.configuration.autoscaling.karpenter.kubelet_setting import (
     nodes_with_limits,
+    reserving_as_usual,
     types_of_classes,
     without_limits,
 )
@@ -115,9 +116,11 @@ def karpenter_config(
         )
     notes += (*_unused_pools(pools), *_offer_notes(pools, types, zones))
     notes += () if instance_type_file is None else size_notes(nodes, types)
-    reserved = SystemReservations(nodes, types, limited)
+    usual = reserving_as_usual(pools, initial, nodes)
+    reserved = SystemReservations(usual, types, limited)
     notes += reserved.notes(types)
     groups = {pool.spec.template.spec.node_class_ref.group for pool in pools}
+    stated_types = types
     types = with_type_labels(with_allocatable(types, reserved), groups, machines)
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
@@ -142,7 +145,7 @@ def karpenter_config(
         types=offered,
         class_types={
             ref: instance_types(own, zones, nodes)
-            for ref, own in types_of_classes(pools, initial, types).items()
+            for ref, own in types_of_classes(pools, initial, types, stated_types, nodes).items()
         },
         claims=tuple(claims),
         overlays=tuple(overlays),

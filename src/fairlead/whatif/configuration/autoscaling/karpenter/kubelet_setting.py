@@ -5,8 +5,10 @@
     podsPerCore   limits the number of pods by the cores of the node; images of Bottlerocket ignore
                   it
 
-The settings that reserve resources (kubeReserved, systemReserved, evictionHard, evictionSoft) are
-not read. Existing nodes show how much their kubelets reserve, and new nodes are modelled on them.
+    kubeReserved, systemReserved, evictionHard, evictionSoft
+                  reserve resources (`KubeletReservation`). If a node of the class and of the
+                  instance type exists, it shows how much its kubelet reserves. Otherwise, the
+                  amounts follow from the settings
 
 source: karpenter-provider-aws pkg/providers/instancetype/types.go: pods;
 pkg/providers/amifamily/bottlerocket.go: FeatureFlags
@@ -14,43 +16,59 @@ pkg/providers/amifamily/bottlerocket.go: FeatureFlags
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, QuantityText
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.text.name_list import joined
 from fairlead.engine.autoscaling.karpenter.apis import NodeClassReference, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+from fairlead.whatif.configuration.autoscaling.allocatable import SystemReservations
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+from fairlead.whatif.configuration.autoscaling.karpenter.kubelet_reservation import (
+    RESERVING,
+    KubeletReservation,
+    check_reservation,
+)
+from fairlead.whatif.configuration.autoscaling.node_price import type_of_labels
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _KIND: Final = "EC2NodeClass"
 _BOTTLEROCKET: Final = "Bottlerocket"
-_RESERVING: Final = ("kubeReserved", "systemReserved", "evictionHard", "evictionSoft")
+# source: pkg/providers/amifamily: FeatureFlags: UsesENILimitedMemoryOverhead
+_WITHOUT_INTERFACES: Final = (_BOTTLEROCKET, "Windows2019", "Windows2022", "Windows2025")
 _PODS: Final = 110  # source: types.go: pods
 
 
 class NodeClassKubelet(Struct, frozen=True):
     """Settings that change the capacity of the nodes of a node class.
 
-    `max_pods` is None if it is not set; `pods_per_core` is then 0. `unread` are the names of the
-    settings that reserve resources.
+    `max_pods` is None if it is not set. `reservation` is None if no setting reserves resources;
+    otherwise, `reserving` are the names of these settings. `memory_by_interfaces` is set if the
+    kubelet reserves memory for as many pods as the network interfaces allow.
     """
 
     max_pods: int | None = None
     pods_per_core: int = 0
-    unread: tuple[str, ...] = ()
+    reservation: KubeletReservation | None = None
+    reserving: tuple[str, ...] = ()
+    memory_by_interfaces: bool = True
 
     @property
     def limits_pods(self) -> bool:
         """Whether the settings change the number of pods on a node."""
         return self.max_pods is not None or self.pods_per_core > 0
+
+    @property
+    def changes_nodes(self) -> bool:
+        """Whether the settings change the number of pods or the reserved resources."""
+        return self.limits_pods or self.reservation is not None
 
     @property
     def words(self) -> str:
@@ -59,12 +77,39 @@ class NodeClassKubelet(Struct, frozen=True):
         most = "" if self.max_pods is None else f"maxPods {self.max_pods:,}"
         return joined([one for one in (most, per_core) if one])
 
+    def reserved(
+        self,
+        one: StatedType,
+        stated: StatedType,
+        own: SystemReservations,
+        other: SystemReservations,
+    ) -> StatedType:
+        """Return the type `one` with the amounts that are allocatable on nodes of the class.
+
+        `stated` is the type as a file states it. The nodes of `own` are those of the class, and the
+        nodes of `other` are all nodes.
+        """
+        if self.reservation is None:
+            return one
+        if own.has_node_of(one):
+            found = own.allocatable(stated)
+        else:
+            like = one if self.memory_by_interfaces else self.applied(one)
+            pods = whole_value(like.allocatable.get("pods", _PODS))
+            if self.memory_by_interfaces and one.interface_pods:
+                pods = one.interface_pods
+            found = self.reservation.allocatable(other.reported(stated), pods) | stated.allocatable
+        kept = {name: amount for name, amount in found.items() if name != "pods"}
+        return replace(one, allocatable={**one.allocatable, **kept})
+
     def applied(self, one: StatedType) -> StatedType:
         """Return the instance type `one` with the number of pods that these settings allow.
 
         Without maxPods, the number follows from the file of instance types, the network interfaces
         or an existing node.
         """
+        if not self.limits_pods:
+            return one
         pods = self.max_pods
         if pods is None:
             stated = one.capacity.get("pods")
@@ -79,10 +124,10 @@ class NodeClassKubelet(Struct, frozen=True):
 class _KubeletForm(msgspec.Struct, rename="camel"):
     max_pods: int | None = None
     pods_per_core: int | None = None
-    kube_reserved: Any = None
-    system_reserved: Any = None
-    eviction_hard: Any = None
-    eviction_soft: Any = None
+    kube_reserved: dict[str, QuantityText] | None = None
+    system_reserved: dict[str, QuantityText] | None = None
+    eviction_hard: dict[str, QuantityText] | None = None
+    eviction_soft: dict[str, QuantityText] | None = None
 
 
 class _TermForm(msgspec.Struct):
@@ -111,7 +156,7 @@ def kubelet_settings(
         if one.kind.kind == _KIND:
             ref = NodeClassReference(group=one.kind.group, kind=_KIND, name=one.ref.name)
             stated = _settings_in(one.value)
-            if ref in used and stated != NodeClassKubelet():
+            if ref in used and stated.changes_nodes:
                 settings[ref] = stated
     return settings
 
@@ -123,27 +168,53 @@ def _settings_in(value: Json) -> NodeClassKubelet:
         return NodeClassKubelet()
     stated = spec.kubelet or _KubeletForm()
     aliases = (term.alias.partition("@")[0] for term in spec.ami_selector_terms)
-    is_bottlerocket = _BOTTLEROCKET in (spec.ami_family, *map(str.title, aliases))
+    families = {spec.ami_family, *map(str.title, aliases)}
+    is_bottlerocket = _BOTTLEROCKET in families
+    reservation = KubeletReservation(
+        stated.kube_reserved or {},
+        stated.system_reserved or {},
+        stated.eviction_hard or {},
+        (stated.eviction_soft or {}) if not is_bottlerocket else {},
+    )
+    try:
+        check_reservation(reservation)
+    except ValueError:
+        reservation = KubeletReservation()
+    is_reserving = reservation != KubeletReservation()
     return NodeClassKubelet(
         stated.max_pods,
         0 if is_bottlerocket else max(0, stated.pods_per_core or 0),
-        tuple(name for name in _RESERVING if (value["spec"].get("kubelet") or {}).get(name)),
+        reservation if is_reserving else None,
+        tuple(name for name in RESERVING if (value["spec"].get("kubelet") or {}).get(name))
+        if is_reserving
+        else (),
+        memory_by_interfaces=families.isdisjoint(_WITHOUT_INTERFACES),
     )
 
 
 def types_of_classes(
-    pools: Iterable[NodePool], found: Iterable[Manifest], types: Iterable[StatedType]
+    pools: Iterable[NodePool],
+    found: Iterable[Manifest],
+    types: Iterable[StatedType],
+    stated: Iterable[StatedType],
+    nodes: Iterable[Node],
 ) -> dict[NodeClassReference, list[StatedType]]:
-    """Return `types` as each node class of `pools` with limits of pods changes them.
+    """Return `types` as each node class of `pools` with kubelet settings changes them.
 
-    `types` must have allocatable amounts. `found` contains the node classes.
+    `types` must have allocatable amounts; `stated` are the same types with only the amounts that a
+    file states. `found` contains the node classes, and `nodes` are those of the cluster.
     """
-    every = list(types)
-    return {
-        ref: [one.applied(each) for each in every]
-        for ref, one in kubelet_settings(pools, found).items()
-        if one.limits_pods
-    }
+    both, every, pools = list(zip(types, stated, strict=True)), list(nodes), list(pools)
+    known = [one for _, one in both]
+    other = SystemReservations(every, known)
+    changed: dict[NodeClassReference, list[StatedType]] = {}
+    for ref, one in kubelet_settings(pools, found).items():
+        names = nodes_of_classes({ref}, pools, every)
+        own = SystemReservations((node for node in every if node.metadata.name in names), known)
+        changed[ref] = [
+            one.applied(one.reserved(each, as_stated, own, other)) for each, as_stated in both
+        ]
+    return changed
 
 
 def nodes_with_limits(
@@ -151,27 +222,62 @@ def nodes_with_limits(
 ) -> frozenset[str]:
     """Return the names of those `nodes` whose node class limits the number of their pods.
 
-    `found` contains the node classes. A label of the node names its class. Without this label, the
-    class is that of the node's NodePool, one of `pools`.
+    `found` contains the node classes.
+    """
+    return nodes_of_classes(_classes(found, lambda one: one.limits_pods), pools, nodes)
+
+
+def reserving_as_usual(
+    pools: Iterable[NodePool], found: Iterable[Manifest], nodes: Iterable[Node]
+) -> list[Node]:
+    """Return `nodes` without those whose node class has settings that reserve resources.
+
+    If an instance type has no other nodes, these nodes are kept. `found` contains the classes.
+    """
+    every = list(nodes)
+    reserving = _classes(found, lambda one: one.reservation is not None)
+    names = nodes_of_classes(reserving, pools, every)
+    usual = {_type_of(node) for node in every if node.metadata.name not in names}
+    return [
+        node for node in every if node.metadata.name not in names or _type_of(node) not in usual
+    ]
+
+
+def _type_of(node: Node) -> str:
+    return type_of_labels(node.metadata.labels)
+
+
+def _classes(
+    found: Iterable[Manifest], has: Callable[[NodeClassKubelet], bool]
+) -> frozenset[NodeClassReference]:
+    """Return the EC2NodeClasses in `found` for whose settings `has` returns True."""
+    return frozenset(
+        NodeClassReference(group=one.kind.group, kind=_KIND, name=one.ref.name)
+        for one in found
+        if one.kind.kind == _KIND and has(_settings_in(one.value))
+    )
+
+
+def nodes_of_classes(
+    classes: Collection[NodeClassReference], pools: Iterable[NodePool], nodes: Iterable[Node]
+) -> frozenset[str]:
+    """Return the names of those `nodes` whose node class is one of `classes`.
+
+    A label of the node names its class. Without this label, the class is that of the node's
+    NodePool, one of `pools`.
 
     upstream: karpenter pkg/apis/v1/labels.go: NodeClassLabelKey
     """
-    limiting = {
-        NodeClassReference(group=one.kind.group, kind=_KIND, name=one.ref.name)
-        for one in found
-        if one.kind.kind == _KIND and _settings_in(one.value).limits_pods
-    }
-    if not limiting:
+    if not classes:
         return frozenset()
-    keys = {f"{ref.group}/{ref.kind.lower()}": ref for ref in limiting}
+    keys = {f"{ref.group}/{ref.kind.lower()}": ref for ref in classes}
     by_pool = {pool.metadata.name: pool.spec.template.spec.node_class_ref for pool in pools}
     names = set()
     for node in nodes:
         labels = node.metadata.labels
-        stated = {replace(ref, name=labels[key]) for key, ref in keys.items() if key in labels}
+        stated = [replace(ref, name=labels[key]) for key, ref in keys.items() if key in labels]
         of_pool = by_pool.get(labels.get(NODE_POOL, ""), NodeClassReference())
-        used = stated or {of_pool}
-        if not limiting.isdisjoint(used):
+        if any(ref in classes for ref in stated or [of_pool]):
             names.add(node.metadata.name)
     return frozenset(names)
 
@@ -203,14 +309,13 @@ def setting_notes(settings: Mapping[NodeClassReference, NodeClassKubelet]) -> It
         one = settings[ref]
         if one.limits_pods:
             yield f"New nodes of {ref.kind} {ref.name} have its limits of pods: {one.words}."
-    unread = [ref for ref in _ordered(settings) if settings[ref].unread]
-    if unread:
-        names = dict.fromkeys(name for ref in unread for name in settings[ref].unread)
-        yield (
-            f"The kubelet settings {joined(list(names))} of "
-            f"{joined([f'{ref.kind} {ref.name}' for ref in unread])} are not read: new nodes "
-            "reserve as much as existing nodes."
-        )
+    for ref in _ordered(settings):
+        if settings[ref].reserving:
+            yield (
+                f"New nodes of {ref.kind} {ref.name} reserve as much as its existing nodes of the "
+                f"instance type. Without such a node, {joined(list(settings[ref].reserving))} of "
+                "the class and Karpenter's defaults apply."
+            )
 
 
 def _ordered(settings: Iterable[NodeClassReference]) -> Sequence[NodeClassReference]:

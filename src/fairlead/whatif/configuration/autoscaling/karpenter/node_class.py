@@ -65,8 +65,7 @@ def offered_zones(
     names = ", ".join(f"{ref.kind} {ref.name}" for ref in used)
     settings = kubelet_settings(pools, manifests)
     about_settings = list(setting_notes(settings))
-    has_limits = any(one.limits_pods for one in settings.values())
-    nothing = "Only limits of pods are read" if has_limits else "Nothing is read"
+    nothing = "Only kubelet settings are read" if settings else "Nothing is read"
     if all(one.zones for one in types):
         return [], [f"{nothing} from {names}.", *about_settings] if used else []
     of_nodes = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
@@ -78,7 +77,7 @@ def offered_zones(
         note = (
             f"Instance types without zones are offered in the zones of the subnets of {names}: "
             f"{', '.join(found[0])}. Nothing else is read from node classes"
-            f"{', except limits of pods' if has_limits else ''}."
+            f"{', except kubelet settings' if settings else ''}."
         )
         return list(found[0]), [note, *about_settings]
     where = f": {', '.join(of_nodes)}" if of_nodes else ""

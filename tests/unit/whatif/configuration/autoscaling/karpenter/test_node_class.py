@@ -129,14 +129,15 @@ def test_kubelet_settings_limit_the_pods_of_new_nodes(found, make, write, spec, 
     [
         (
             {"maxPods": 58, "podsPerCore": 10},
-            ["Only limits of pods are read from EC2NodeClass a.",
+            ["Only kubelet settings are read from EC2NodeClass a.",
              "New nodes of EC2NodeClass a have its limits of pods: maxPods 58 and podsPerCore 10."],
         ),
         (
             {"systemReserved": {"cpu": "1"}, "evictionHard": {"memory.available": "5%"}},
-            ["Nothing is read from EC2NodeClass a.",
-             ("The kubelet settings systemReserved and evictionHard of EC2NodeClass a are not "
-              "read: new nodes reserve as much as existing nodes.")],
+            ["Only kubelet settings are read from EC2NodeClass a.",
+             ("New nodes of EC2NodeClass a reserve as much as its existing nodes of the instance "
+              "type. Without such a node, systemReserved and evictionHard of the class and "
+              "Karpenter's defaults apply.")],
         ),
     ],
 )  # fmt: skip
@@ -177,3 +178,73 @@ def test_nodes_of_a_class_with_a_limit_show_no_number_for_other_classes(found, m
     assert {one.capacity["pods"] for one in config.types} == {pods}
     [(ref, own)] = config.class_types.items()
     assert (ref.name, {one.allocatable["pods"] for one in own}) == ("a", {20})
+
+
+GIB = 1024
+"""Amounts of memory are in MiB."""
+DEFAULT_MEMORY = 11 * 110 + 255  # kubeReserved, if the node has 110 pods
+
+
+@pytest.mark.parametrize(
+    ("spec", "cpu", "memory"),
+    [
+        ({"kubelet": {"kubeReserved": {"cpu": "500m", "memory": "1Gi"}}}, 1500, 7 * GIB - 100),
+        ({"kubelet": {"kubeReserved": {"cpu": "500m"}}}, 1500, 8 * GIB - DEFAULT_MEMORY - 100),
+        ({"kubelet": {"systemReserved": {"memory": "1Gi"}}}, 1930, 7 * GIB - DEFAULT_MEMORY - 100),
+        ({"kubelet": {"evictionHard": {"memory.available": "25%"}}}, 1930,
+         6 * GIB - DEFAULT_MEMORY),
+        ({"kubelet": {"evictionHard": {"memory.available": "100%"}}}, 1930,
+         8 * GIB - DEFAULT_MEMORY),
+        ({"kubelet": {"evictionHard": {"memory.available": "1Gi"},
+                      "evictionSoft": {"memory.available": "2Gi"}}}, 1930,
+         6 * GIB - DEFAULT_MEMORY),
+        ({"kubelet": {"evictionHard": {"memory.available": "1Gi"},
+                      "evictionSoft": {"memory.available": "2Gi"}}, **BOTTLEROCKET}, 1930,
+         7 * GIB - DEFAULT_MEMORY),
+        ({"kubelet": {"systemReserved": {"memory": "1Gi"}, "maxPods": 20}}, 1930,
+         7 * GIB - DEFAULT_MEMORY - 100),
+        ({"kubelet": {"systemReserved": {"memory": "1Gi"}, "maxPods": 20}, **BOTTLEROCKET}, 1930,
+         7 * GIB - (11 * 20 + 255) - 100),
+        ({"kubelet": {"evictionSoft": {"memory.available": "2Gi"}}, **BOTTLEROCKET}, None, None),
+        ({"kubelet": {"kubeReserved": {"cpu": "much"}}}, None, None),
+    ],
+)  # fmt: skip
+def test_new_nodes_reserve_what_their_node_class_states(found, make, write, spec, cpu, memory):
+    """A machine with 2 cores and 8Gi. No node has its type; the kubelet of `n` reserves nothing."""
+    objects = found(make.node("n"), pool("a"), node_class("a", **spec), pool("b"), node_class("b"))
+    config, _ = karpenter_config("dump", objects, str(write("types.csv", TYPES.format("", "", ""))))
+    own = {ref.name: types[0].allocatable for ref, types in config.class_types.items()}
+    if cpu is None:
+        assert own == {}
+        return
+    assert own.keys() == {"a"}
+    assert (own["a"]["cpu"], own["a"]["memory"]) == (cpu, memory << 20)
+    assert (config.types[0].allocatable["cpu"], config.types[0].allocatable["memory"]) == (
+        2000, 8 * GIB << 20,
+    )  # fmt: skip
+
+
+def test_amounts_in_the_file_of_instance_types_come_first(found, make, write):
+    spec = {"kubelet": {"kubeReserved": {"cpu": "500m", "memory": "1Gi"}}}
+    objects = found(make.node("n"), pool("a"), node_class("a", **spec))
+    file = str(write("types.csv", "name,cpu,memory,allocatableCpu\nsmall,2,8Gi,1700m\n"))
+    config, _ = karpenter_config("dump", objects, file)
+    [[small]] = config.class_types.values()
+    assert (small.allocatable["cpu"], small.allocatable["memory"] >> 20) == (1700, 7 * GIB - 100)
+
+
+@pytest.mark.parametrize(("of_class", "own", "other"), [("a", 1800, 1900), ("b", 1930, 1800)])
+def test_a_node_of_the_class_shows_what_its_kubelet_reserves(found, make, of_class, own, other):
+    """A node of a class with settings shows nothing about other classes, if another node does."""
+    spec = {"kubelet": {"systemReserved": {"memory": "1Gi"}}}
+    nodes = []
+    for name, labels, cpu in (("x", {OF_CLASS: of_class}, "1800m"), ("y", {}, "1900m")):
+        node = make.node(name, **{"node.kubernetes.io/instance-type": "small"}, **labels)
+        node["status"]["capacity"] = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+        node["status"]["allocatable"] = {"cpu": cpu, "memory": "7Gi", "pods": "110"}
+        nodes.append(node)
+    if of_class == "b":
+        nodes.pop()
+    config, _ = karpenter_config("dump", found(*nodes, pool("a"), node_class("a", **spec)))
+    [[small]] = config.class_types.values()
+    assert (small.allocatable["cpu"], config.types[0].allocatable["cpu"]) == (own, other)
