@@ -39,7 +39,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of, is_static
 from fairlead.engine.core.command import Command, PatchObject
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
@@ -50,12 +50,13 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.config import JOB_RETRY_INITIAL, JOB_RETRY_MAX
 from fairlead.engine.workloads.identity import object_ref
 from fairlead.engine.workloads.ownership import adopts, claims, is_ending
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 from fairlead.engine.workloads.selection import Adopter, Child, ChildIndex, OwnerIndex, selects
 
-RETRY_AFTER: Final[DurationNs] = seconds(1)
 OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet, Deployment, Job)
 _API_VERSIONS: Final = {"ReplicationController": "v1", "Job": "batch/v1"}  # others: apps/v1
 
@@ -80,6 +81,10 @@ class Adoption:
         ] = {}  # uid of a child -> its owner after the patch in flight
         self._unconfirmed: dict[str, Child] = {}  # by uid; patch in flight or refused
         self._retries: TimerQueue[str] = TimerQueue()  # uids
+        # The controller of the owner repeats a refused patch. All but that of Jobs have the default
+        # limits. By uid of the child.
+        self._backoff: RefusalBackoff[str] = RefusalBackoff()
+        self._job_backoff: RefusalBackoff[str] = RefusalBackoff(JOB_RETRY_INITIAL, JOB_RETRY_MAX)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return patches that adopt or release the objects that `stimulus` affects."""
@@ -91,8 +96,7 @@ class Adoption:
             case ObjectsLoaded(objects):
                 return self._load(list(objects))
             case CommandFailed(PatchObject(target)) if target.uid in self._patched_owners:
-                del self._patched_owners[target.uid]
-                self._retries.add(now + RETRY_AFTER, target.uid)
+                self._retries.add(self._next_try(target.uid, now), target.uid)
             case _:
                 pass
         return []
@@ -138,6 +142,8 @@ class Adoption:
         if self._patched_owners.get(meta.uid, reference) != reference:
             self._unconfirmed[meta.uid] = one
             return []  # the patch in flight changes the owner
+        if meta.uid in self._patched_owners:
+            self._reset(meta.uid)
         self._patched_owners.pop(meta.uid, None)
         self._unconfirmed.pop(meta.uid, None)
         if reference is None:
@@ -180,6 +186,18 @@ class Adoption:
         namespace.orphans.pop((type(one).__name__, one.metadata.name))
         self._patched_owners.pop(one.metadata.uid, None)
         self._unconfirmed.pop(one.metadata.uid, None)
+        self._reset(one.metadata.uid)
+
+    def _next_try(self, uid: str, now: Instant) -> Instant:
+        """Return the time of the next try of the refused patch of the child `uid`."""
+        adopter = self._patched_owners.pop(uid)
+        owner = adopter or controller_of(self._unconfirmed[uid].metadata)
+        is_of_job = owner is not None and owner.kind == "Job"
+        return (self._job_backoff if is_of_job else self._backoff).next_try(uid, now)
+
+    def _reset(self, uid: str) -> None:
+        self._backoff.reset(uid)
+        self._job_backoff.reset(uid)
 
     def _namespace(self, one: ApiObject) -> _Namespace:
         return self._namespaces.setdefault(one.metadata.namespace, _Namespace())

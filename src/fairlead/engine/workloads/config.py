@@ -16,7 +16,6 @@ JOB_RETRY_INITIAL: Final = seconds(1)
 JOB_RETRY_MAX: Final = seconds(60)
 JOB_BATCH_PERIOD: Final = seconds(1)  # upstream: job_controller.go:syncJobBatchPeriod
 PROVISION_DELAY_DEFAULT: Final = seconds(1)
-VOLUME_RETRY_DEFAULT: Final = seconds(1)
 # upstream: pkg/controller/volume/persistentvolume/config: PVClaimBinderSyncPeriod
 VOLUME_RESYNC_DEFAULT: Final = seconds(15)
 
@@ -50,30 +49,30 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
 
     def retry_after(self, failures: int) -> DurationNs:
         """Return the backoff (ns) after the given number of consecutive failures (1, 2, ...)."""
-        return _doubled(self.retry_initial, self.retry_max, failures)
+        return doubled(self.retry_initial, self.retry_max, failures)
 
     def pod_retry_after(self, owner_kind: str, failures: int) -> DurationNs:
         """Return the backoff (ns) of an owner of kind `owner_kind` after a refused pod write."""
         if owner_kind == "Job":
-            return _doubled(JOB_RETRY_INITIAL, JOB_RETRY_MAX, failures)
+            return doubled(JOB_RETRY_INITIAL, JOB_RETRY_MAX, failures)
         return self.retry_after(failures)
 
 
-def _doubled(initial: DurationNs, maximum: DurationNs, failures: int) -> DurationNs:
+def doubled(initial: DurationNs, maximum: DurationNs, failures: int) -> DurationNs:
+    """Return the delay after `failures` (1, 2, ...): `initial`, doubled by each further failure."""
     return min(initial << min(failures - 1, maximum.bit_length()), maximum)
 
 
 class VolumesConfig(Struct, frozen=True, kw_only=True):
     """Delays (ns) for binding a claim, provisioning a volume, and retrying.
 
-    A refused write of a volume is repeated after `resync_period`, other refused writes after
-    `retry_after`.
+    A refused write of a claim or a volume is repeated after `resync_period`. The creation of claims
+    and of provisioned volumes is repeated with exponential backoff (`RefusalBackoff`).
 
     If `provisions` is False, `Volumes` only binds claims; external provisioners create volumes.
     """
 
     bind_delay: DurationNs = 0
     provision_delay: DurationNs = PROVISION_DELAY_DEFAULT
-    retry_after: DurationNs = VOLUME_RETRY_DEFAULT
     resync_period: DurationNs = VOLUME_RESYNC_DEFAULT
     provisions: bool = True

@@ -55,7 +55,6 @@ from fairlead.engine.workloads.identity import object_ref, owner_key
 from fairlead.engine.workloads.job.finished_condition import can_only_fail
 from fairlead.engine.workloads.job.progress import FinishedCondition
 from fairlead.engine.workloads.job.rule import JobRule
-from fairlead.engine.workloads.job.tracking_finalizer import RETRY_AFTER
 from fairlead.engine.workloads.owner import (
     API_VERSIONS,
     Owner,
@@ -495,7 +494,7 @@ class Workloads:
             case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):
                 self._rollouts.not_written(target, now)
             case PatchObject(target) if target.kind == "Pod":
-                self._pod_sets.not_released(target, now + RETRY_AFTER)
+                self._pod_sets.not_released(target, now)
             case PatchStatus(target):
                 self._observe_status_refused(target, reason, now)
             case _:

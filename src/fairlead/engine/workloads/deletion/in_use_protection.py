@@ -30,7 +30,7 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.pods.volumes import BOUND, all_claims, is_claimed, named_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
-from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -41,6 +41,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 
 CLASS_KIND: Final = "VolumeAttributesClass"
 GROUP_KIND: Final = "PodGroup"
@@ -53,7 +54,6 @@ FINALIZERS: Final = {
 # VolumeAttributesClasses are Unstructured.
 _READ: Final = (Pod, PersistentVolumeClaim, PersistentVolume, PodGroup, Unstructured)
 _API_GROUPS: Final = {CLASS_KIND: "storage.k8s.io", GROUP_KIND: "scheduling.k8s.io"}
-RETRY_AFTER: Final = seconds(1)
 Key = tuple[str, str, str]  # kind, namespace, name
 
 
@@ -68,6 +68,7 @@ class InUseProtection(Struct):
     _held: dict[Key, ApiObject] = field(default_factory=dict)
     _sent: dict[Key, ApiObject] = field(default_factory=dict)  # whose finalizer is being removed
     _retries: TimerQueue[Key] = field(default_factory=TimerQueue)
+    _backoff: RefusalBackoff[Key] = field(default_factory=RefusalBackoff)
     _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # uids of users
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
@@ -77,15 +78,14 @@ class InUseProtection(Struct):
             case ObjectChanged(one):
                 return [*self._observe(one)]
             case ObjectDeleted(one):
-                self._held.pop(_key(one), None)
-                self._sent.pop(_key(one), None)
+                self._forget(_key(one))
                 return [*self._use(one.metadata.uid, ())]
             case ObjectsLoaded():
                 return self._load(stimulus)
             case CommandFailed(PatchObject(target)) if _kind(target) in FINALIZERS:
                 key = (_kind(target), target.namespace, target.name)
                 if key in self._sent:
-                    self._retries.add(now + RETRY_AFTER, key)
+                    self._retries.add(self._backoff.next_try(key, now), key)
             case _:
                 pass
         return []
@@ -131,8 +131,12 @@ class InUseProtection(Struct):
             self._held[key] = one
             yield from self._released(key)
         else:
-            self._held.pop(key, None)
-            self._sent.pop(key, None)
+            self._forget(key)
+
+    def _forget(self, key: Key) -> None:
+        self._held.pop(key, None)
+        self._sent.pop(key, None)
+        self._backoff.reset(key)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
         """Record that `user` now uses exactly the objects `used`.

@@ -17,7 +17,7 @@ flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from msgspec import Struct, field
 
@@ -26,7 +26,7 @@ from fairlead.api.objects import Job, Pod
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.engine.core.command import Command, PatchObject, pod_ref
 from fairlead.engine.core.controller import NoDeadlines
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -37,12 +37,15 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.config import JOB_BATCH_PERIOD
+from fairlead.engine.workloads.config import (
+    JOB_BATCH_PERIOD,
+    JOB_RETRY_INITIAL,
+    JOB_RETRY_MAX,
+)
 from fairlead.engine.workloads.job.progress import JobProgress, is_held, replaces_failed_only
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
-
-RETRY_AFTER: Final[DurationNs] = seconds(1)  # upstream: job_controller.go: DefaultJobApiBackOff
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 
 
 class JobSyncSchedule(Struct):
@@ -125,6 +128,10 @@ class JobOrphans(Struct):
     _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
     _orphans: dict[str, Pod] = field(default_factory=dict)  # by uid, until the finalizer is gone
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
+    # upstream: job_controller.go: orphanQueue, DefaultJobApiBackOff, MaxJobApiBackOff
+    _backoff: RefusalBackoff[str] = field(
+        default_factory=lambda: RefusalBackoff(JOB_RETRY_INITIAL, JOB_RETRY_MAX)
+    )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Remove the finalizers of pods that have lost their Job because of `stimulus`."""
@@ -140,8 +147,9 @@ class JobOrphans(Struct):
                 return [released(pod) for pod in held.values()]
             case ObjectDeleted(Pod() as pod):
                 self._forget(pod)
+                self._backoff.reset(pod.metadata.uid)
             case CommandFailed(PatchObject(target)) if target.uid in self._orphans:
-                self._retries.add(now + RETRY_AFTER, target.uid)
+                self._retries.add(self._backoff.next_try(target.uid, now), target.uid)
             case ObjectsLoaded():
                 return self._load(stimulus)
             case _:
@@ -174,6 +182,7 @@ class JobOrphans(Struct):
     def _observe(self, pod: Pod) -> list[Command]:
         self._forget(pod)
         if not is_held(pod):
+            self._backoff.reset(pod.metadata.uid)
             return []
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind != "Job":

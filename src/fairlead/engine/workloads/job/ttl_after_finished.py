@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from fairlead.api.objects import ApiObject, Job
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -22,8 +22,8 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 
-RETRY_AFTER: Final[DurationNs] = seconds(1)
 WHY: Final = "its ttlSecondsAfterFinished has passed"
 ENDS: Final = ("Complete", "Failed")
 
@@ -39,6 +39,7 @@ class TtlAfterFinished:
     def __init__(self) -> None:
         self._dues: dict[str, Instant] = {}  # by uid
         self._timers: TimerQueue[ObjectRef] = TimerQueue()
+        self._backoff: RefusalBackoff[str] = RefusalBackoff()  # by uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Schedule the deletion of finished Jobs; after a refusal, schedule the deletion again."""
@@ -46,13 +47,13 @@ class TtlAfterFinished:
             case ObjectChanged(one):
                 self._observe(one)
             case ObjectDeleted(Job() as one):
-                self._dues.pop(one.metadata.uid, None)
+                self._forget(one.metadata.uid)
             case ObjectsLoaded(objects):
                 for one in objects:
                     self._observe(one)
             case CommandFailed(DeleteObject(target), reason) if target.uid in self._dues:
                 if reason is not FailureReason.NOT_FOUND:
-                    self._timers.add(now + RETRY_AFTER, target)
+                    self._timers.add(self._backoff.next_try(target.uid, now), target)
             case _:
                 pass
         return []
@@ -74,10 +75,14 @@ class TtlAfterFinished:
             return
         meta, due = one.metadata, _due(one)
         if due is None or meta.deletion_timestamp:
-            self._dues.pop(meta.uid, None)
+            self._forget(meta.uid)
         elif self._dues.get(meta.uid) != due:
             self._dues[meta.uid] = due
             self._timers.add(due, ObjectRef("Job", meta.namespace, meta.name, meta.uid))
+
+    def _forget(self, uid: str) -> None:
+        self._dues.pop(uid, None)
+        self._backoff.reset(uid)
 
 
 def _due(job: Job) -> Instant | None:

@@ -22,7 +22,12 @@ from fairlead.engine.core.command import Command, CreateObject, DeleteObject, Ob
 from fairlead.engine.core.instant import Instant, earliest
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.config import JOB_BATCH_PERIOD, WorkloadsConfig
+from fairlead.engine.workloads.config import (
+    JOB_BATCH_PERIOD,
+    JOB_RETRY_INITIAL,
+    JOB_RETRY_MAX,
+    WorkloadsConfig,
+)
 from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import (
     claim_created,
@@ -44,6 +49,7 @@ from fairlead.engine.workloads.pod_control.pod_set import (
 from fairlead.engine.workloads.pod_control.pod_template import PodFactory
 from fairlead.engine.workloads.pod_control.rule import DesiredPod, OwnerRule, Plan
 from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule, UnknownOwnerRule
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, BurstLimiter
 
 if TYPE_CHECKING:
@@ -83,6 +89,10 @@ class PodSets(Struct):
     _runs: TimerQueue[str] = field(default_factory=TimerQueue)
     _awaited: dict[str, Instant] = field(default_factory=dict)  # key -> its next run
     _burst_limiter: BurstLimiter = field(default_factory=BurstLimiter)
+    # by uid of a pod whose finalizer was not removed, which only Jobs do
+    _release_backoff: RefusalBackoff[str] = field(
+        default_factory=lambda: RefusalBackoff(JOB_RETRY_INITIAL, JOB_RETRY_MAX)
+    )
 
     # --- owners --------------------------------------------------------------------------------
 
@@ -179,6 +189,8 @@ class PodSets(Struct):
         also runs if their number has changed.
         """
         set_key = self._set_keys.get(pod.key)
+        if not pod.metadata.finalizers:
+            self._release_backoff.reset(pod.metadata.uid)
         if set_key is not None and self.sets[set_key].refresh(pod):
             self.mark_changed(set_key)
             return []
@@ -219,6 +231,7 @@ class PodSets(Struct):
         if before is None:
             return []
         del self._set_keys[pod.key]
+        self._release_backoff.reset(pod.metadata.uid)
         self.mark_changed(key)
         self._retry_soon(pods, now)
         if before is PodState.ACTIVE and not is_ours:
@@ -444,14 +457,16 @@ class PodSets(Struct):
             pods.deletion_failed(target.name)
             self._wait(pods, now)
 
-    def not_released(self, target: ObjectRef, due: Instant) -> None:
-        """Handle a failed patch of the pod `target`; schedule its owner's rule for the time `due`.
+    def not_released(self, target: ObjectRef, now: Instant) -> None:
+        """Handle a failed patch of the pod `target`; schedule its owner's rule with backoff.
 
         The patch should have removed a finalizer of the pod.
+
+        upstream: job_controller.go: queue, DefaultJobApiBackOff, MaxJobApiBackOff
         """
         key = self._set_keys.get(target.key)
         if key is not None:
-            self.run_at(key, due)
+            self.run_at(key, self._release_backoff.next_try(target.uid, now))
 
     def next_retry(self) -> Instant | None:
         """Return the time at which the next retry of an owner or run of an OwnerRule is due.

@@ -53,6 +53,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name, is_bound
 from fairlead.engine.workloads.config import VolumesConfig
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 from fairlead.engine.workloads.volumes.binding_step import (
     BindingStep,
     StepKind,
@@ -118,6 +119,8 @@ class Volumes:
         self._timers: TimerQueue[tuple[str, StepKind]] = TimerQueue()
         self._volume_timers: TimerQueue[str] = TimerQueue()  # volumes whose write was refused
         self._claim_timers: TimerQueue[str] = TimerQueue()  # claims whose creation was refused
+        self._creation_backoff: RefusalBackoff[str] = RefusalBackoff()  # by claim
+        self._provision_backoff: RefusalBackoff[str] = RefusalBackoff()  # by claim
         self._in_flight: dict[
             int, tuple[Command, str]
         ] = {}  # by identity of the command: (command, claim key)
@@ -185,13 +188,19 @@ class Volumes:
             if volume is not None:
                 commands += self._react_to_volume(volume, now)
         for key in self._claim_timers.pop_due(now):
-            commands += self._creator.repeat(key)
+            repeated = [*self._creator.repeat(key)]
+            if not repeated:  # no pod needs the claim
+                self._creation_backoff.reset(key)
+            commands += repeated
         return commands
 
     def _plan_repeat(self, command: Command, now: Instant) -> None:
         """Schedule a retry if the refused `command` writes a volume or creates a pod's claim.
 
-        Upstream's volume controller repeats a failed write of a volume at its next resync.
+        Upstream's volume controller repeats a failed write of a volume at its next resync. The
+        controllers of ephemeral volumes and of StatefulSets create the claims of pods. They have
+        the default backoff (volume/ephemeral/controller.go: NewController,
+        statefulset/stateful_set.go: NewStatefulSetController).
         """
         if not isinstance(command, _WRITES):
             return
@@ -200,7 +209,7 @@ class Volumes:
             self._volume_timers.add(now + self._config.resync_period, command.target.name)
         is_creation = isinstance(command, CreateObject)
         if kind == "PersistentVolumeClaim" and is_creation and self._creator.observe_refusal(key):
-            self._claim_timers.add(now + self._config.retry_after, key)
+            self._claim_timers.add(self._creation_backoff.next_try(key, now), key)
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all loaded objects, then sync them; return the resulting commands.
@@ -230,6 +239,8 @@ class Volumes:
     def _observe(self, one: ApiObject) -> None:
         self._index.observe(one)
         self._creator.observe(one)
+        if type(one) is PersistentVolumeClaim:
+            self._creation_backoff.reset(one.key)
 
     def _react(self, one: ApiObject, now: Instant) -> list[Command]:
         if type(one) is PersistentVolumeClaim:
@@ -274,6 +285,7 @@ class Volumes:
         """
         self._waiting.pop(gone.key, None)
         self._planned.pop(gone.key, None)
+        self._provision_backoff.reset(gone.key)
         self._undo(gone.key)
         self._output.forget(gone)
         volumes = self._index.volumes_of(gone)
@@ -380,7 +392,14 @@ class Volumes:
         del self._outstanding[key]
         claim = self._index.claims.get(key)
         if self._failed.pop(key, "") is None:
+            step = self._executed.get(key)
             self._undo(key)
-            self._plan(key, StepKind.RETRY, now + self._config.retry_after)
+            # Another program, such as a CSI driver, creates volumes with the default backoff.
+            if step is not None and step.kind is StepKind.PROVISION:
+                due = self._provision_backoff.next_try(key, now)
+            else:
+                due = now + self._config.resync_period
+            self._plan(key, StepKind.RETRY, due)
             return []
+        self._provision_backoff.reset(key)
         return [] if claim is None else self._sync(claim, now)

@@ -39,6 +39,7 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import (
 )
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.config import VolumesConfig
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 from fairlead.engine.workloads.volumes.binding_step import BindingStep, StepKind, commands_of
 from fairlead.engine.workloads.volumes.claim_event import PROVISIONERS
 from fairlead.engine.workloads.volumes.command import PROVISIONED_BY, RELEASED, volume_ref
@@ -57,6 +58,9 @@ class ExternalProvisioner:
         self._index = VolumeIndex()
         self._begun: dict[str, None] = {}  # claims that wait for their volume, by key
         self._timers: TimerQueue[str] = TimerQueue()
+        # source: kubernetes-csi/external-provisioner/cmd/csi-provisioner/csi-provisioner.go:
+        # CreateProvisionedPVLimiter: the default limits
+        self._backoff: RefusalBackoff[str] = RefusalBackoff()  # by key of the claim
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Schedule the creation of required volumes; return deletions of released volumes."""
@@ -67,7 +71,7 @@ class ExternalProvisioner:
             case ObjectDeleted(one):
                 self._index.forget(one)
                 if isinstance(one, PersistentVolumeClaim):
-                    self._begun.pop(one.key, None)
+                    self._end(one.key)
             case ObjectsLoaded(objects):
                 for one in objects:
                     self._index.observe(one)
@@ -96,12 +100,12 @@ class ExternalProvisioner:
             claim = self._index.claims.get(key)
             storage_class = None if claim is None else self._index.class_of(claim)
             if claim is None or storage_class is None or not self._is_requested(claim):
-                self._begun.pop(key, None)
+                self._end(key)
                 continue
             step = BindingStep(StepKind.PROVISION, claim, storage_class=storage_class)
             made = commands_of(self._index, step)
             if not any(isinstance(command, CreateObject) for command in made):
-                self._begun.pop(key, None)
+                self._end(key)
             commands += made
         return commands
 
@@ -123,6 +127,10 @@ class ExternalProvisioner:
             self._begun[claim.key] = None
             self._timers.add(now + self._config.provision_delay, claim.key)
 
+    def _end(self, key: str) -> None:
+        self._begun.pop(key, None)
+        self._backoff.reset(key)
+
     def _is_requested(self, claim: PersistentVolumeClaim) -> bool:
         """Return whether the persistent volume controller has requested a volume for `claim`."""
         meta, storage_class = claim.metadata, self._index.class_of(claim)
@@ -139,7 +147,7 @@ class ExternalProvisioner:
         if command.target.kind == "PersistentVolume" and reference is not None:
             key = f"{reference['namespace']}/{reference['name']}"
             if key in self._begun and reason is not FailureReason.ALREADY_EXISTS:
-                self._timers.add(now + self._config.retry_after, key)
+                self._timers.add(self._backoff.next_try(key, now), key)
 
 
 def _is_left(volume: PersistentVolume) -> bool:

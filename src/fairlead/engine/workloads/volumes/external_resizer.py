@@ -19,7 +19,7 @@ from fairlead.api.objects import ApiObject, PersistentVolume, PersistentVolumeCl
 from fairlead.api.pods.volumes import BOUND
 from fairlead.api.quantity import parse_quantity
 from fairlead.engine.core.command import Command, PatchObject, PatchStatus, RecordEvent
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -31,6 +31,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import VolumesConfig
+from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 from fairlead.engine.workloads.volumes.command import PROVISIONED_BY, claim_ref, volume_ref
 from fairlead.engine.workloads.volumes.volume_index import (
     VolumeIndex,
@@ -39,6 +40,9 @@ from fairlead.engine.workloads.volumes.volume_index import (
 )
 
 _STORAGE: Final = "storage"
+# upstream: cmd/csi-resizer/main.go: retry-interval-start, retry-interval-max
+_RETRY_INITIAL: Final = seconds(1)
+_RETRY_MAX: Final = seconds(300)
 _KINDS: Final = (PersistentVolume, PersistentVolumeClaim)
 _NAMES: Final = tuple(kind.__name__ for kind in _KINDS)
 
@@ -60,6 +64,9 @@ class ExternalResizer:
         self._index = VolumeIndex()
         self._begun: dict[str, None] = {}  # claims whose volume is being expanded, by key
         self._timers: TimerQueue[str] = TimerQueue()
+        self._backoff: RefusalBackoff[str] = RefusalBackoff(
+            _RETRY_INITIAL, _RETRY_MAX
+        )  # by key of the claim
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Begin the expansions that `stimulus` requires, or finish expansions.
@@ -73,6 +80,8 @@ class ExternalResizer:
                 return self._react(one, now)
             case ObjectDeleted(one):
                 self._index.forget(one)
+                if isinstance(one, PersistentVolumeClaim):
+                    self._backoff.reset(one.key)
             case ObjectsLoaded(objects):
                 for one in objects:
                     self._index.observe(one)
@@ -95,7 +104,10 @@ class ExternalResizer:
             self._begun.pop(key, None)
             claim = self._index.claims.get(key)
             if claim is not None:
-                commands += self._expand(claim) or self._finish(claim)
+                due = self._expand(claim) or self._finish(claim)
+                if not due:
+                    self._backoff.reset(key)
+                commands += due
         return commands
 
     def _react(self, one: ApiObject, now: Instant) -> list[Command]:
@@ -115,7 +127,7 @@ class ExternalResizer:
         volume = self._index.volumes.get(key)
         of_claim = claim_key(volume) if volume is not None else key
         if of_claim in self._index.claims:
-            self._timers.add(now + self._config.retry_after, of_claim)
+            self._timers.add(self._backoff.next_try(of_claim, now), of_claim)
 
     def _expand(self, claim: PersistentVolumeClaim) -> list[Command]:
         """Return the write that gives the claim's volume the requested capacity, or []."""
