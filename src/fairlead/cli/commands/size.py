@@ -63,9 +63,9 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="The last step of the search replaces nodes by cheaper ones. It may use N "
-            "scheduling cycles for each pod that the search places, but at least 500 times N in "
-            "all. A larger N takes more time, and never gives a more "
+            help="The last step of the search replaces nodes by cheaper ones. Its limit is "
+            "N scheduling cycles for each pod that the search places. For fewer than 500 pods, the "
+            "limit is that of 500 pods. A larger N takes more time, and never gives a more "
             "expensive answer. In small clusters, the search often ends before the limit, because "
             "it has tried all its changes. The answer then says that a larger N changes nothing.",
             metavar="N",

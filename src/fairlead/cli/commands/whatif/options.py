@@ -180,7 +180,7 @@ class ChangeOptions:
             help="Drain at most N nodes at a time (default: all). N is a number, or a percentage "
             "of the nodes to drain, such as 5%. A percentage is rounded down, but to at "
             "least one node. With this option, a drained node is uncordoned as soon as it is "
-            "empty, or after the time in --for.",
+            "empty, or, with --for, after a further time.",
             metavar="N",
             converter=number_or_percentage,
         ),

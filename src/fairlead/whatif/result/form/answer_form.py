@@ -30,9 +30,9 @@ class AnswerForm(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="ki
     """The fields of every answer; `kind` says which further fields the answer has."""
 
     api_version: Annotated[
-        Literal["fairlead.dev/v1beta1"], about("the version of the form of all answers")
+        Literal["fairlead.dev/v1beta1"], about("the version of the fields of all answers")
     ] = field(name="apiVersion")
     source: Annotated[str, about("the dump, scenario or history that the answer is about")]
-    verdict: Annotated[str, about("the answer in one sentence or a few")]
+    verdict: Annotated[str, about("the answer, in one or a few sentences")]
     findings: Annotated[list[str], about("further sentences; important facts come first")]
     notes: Annotated[list[str], about("sentences about assumptions, and about what is left out")]

@@ -13,8 +13,8 @@ class FailOnForm(Struct, forbid_unknown_fields=True):
     """A condition of `--fail-on`."""
 
     condition: Annotated[str, about("the condition")]
-    holds: Annotated[bool, about("`true` if it holds")]
-    evidence: Annotated[list[str], about("the facts because of which it holds")]
+    holds: Annotated[bool, about("`true` if the condition holds")]
+    evidence: Annotated[list[str], about("the facts because of which the condition holds")]
 
 
 class AlternativeForm(Struct, forbid_unknown_fields=True):
@@ -54,7 +54,7 @@ class AlternativeWorkloadForm(Struct, forbid_unknown_fields=True):
     lowest_for_s: Annotated[
         float | None, about("total time at this number; see [json.md](json.md#workloads)")
     ]
-    lowest_for: Annotated[str | None, about("the same as text")]
+    lowest_for: Annotated[str | None, about("`lowest_for_s` as text")]
     at_end: Annotated[int | None, about("number of ready pods at the end")]
     what: Annotated[str, about("a summary in words")]
 

@@ -17,7 +17,10 @@ class BlockerForm(Struct, forbid_unknown_fields=True):
 
     owner: Annotated[
         str,
-        about("the object to change, such as `pdb/shop/web`; `the node itself` of several nodes"),
+        about(
+            "the object to change, such as `pdb/shop/web`; `the node itself` if the objects to "
+            "change are several nodes"
+        ),
     ]
     cause: Annotated[str, about("the kind of the reason")]
     why: Annotated[str, about("the reason")]
@@ -35,12 +38,17 @@ class DrainEditForm(Struct, forbid_unknown_fields=True):
     """A change that helps to drain nodes."""
 
     edit: Annotated[str, about("the command or change")]
-    helps: Annotated[list[str], about("the nodes that it helps to drain")]
+    helps: Annotated[list[str], about("the nodes that the change helps to drain")]
     instead: Annotated[
         list[str],
-        about("nodes that it could help instead, because it makes room for the pods of one node"),
+        about(
+            "nodes that the change could help instead of those in `helps`, because it makes room "
+            "for the pods of one node only"
+        ),
     ]
-    alone: Annotated[list[str], about("nodes for which the change is enough")]
+    alone: Annotated[
+        list[str], about("nodes for which the change is enough without another change")
+    ]
     help_words: Annotated[str, about("the nodes as text")] = field(name="for")
 
 
@@ -57,7 +65,7 @@ class PaceForm(Struct, forbid_unknown_fields=True):
     at_once: Annotated[int, about("number of nodes that are drained at once")]
     takes_s: Annotated[float | None, about("how long the drains take; `null` if they never end")]
     evicted: Annotated[int, about("number of evictions")]
-    evicted_again: Annotated[int, about("number of them that evict a replacement")]
+    evicted_again: Annotated[int, about("number of evictions of pods that replace evicted pods")]
     waited: Annotated[int, about("number of pods whose eviction a budget refused at first")]
     stopped: Annotated[list[str], about("workloads that had no ready pod for a time")]
     stops: Annotated[int, about("number of workloads in `stopped`")]
@@ -98,7 +106,10 @@ class NodeTimeForm(Struct, forbid_unknown_fields=True):
     ]
     back_after_s: Annotated[
         float | None,
-        about("time from the begin of the drain until the node is back; `null` if it stays away"),
+        about(
+            "time from the beginning of the drain until the node is back; `null` if the node does"
+            " not return"
+        ),
     ]
 
 
@@ -166,7 +177,9 @@ class DrainPlanForm(AnswerForm, kw_only=True, tag="DrainPlan"):
     at_once: Annotated[
         int | None, about("number of nodes that can be drained at once; `null` if no pace is safe")
     ]
-    takes_s: Annotated[float | None, about("how long the drains then take, or `null`")]
+    takes_s: Annotated[
+        float | None, about("how long the drains take at this pace; `null` if no pace is safe")
+    ]
     kubectl_flags: Annotated[
         dict[str, list[str]], about("flags that `kubectl drain` needs, and the pods that need them")
     ]
@@ -175,7 +188,9 @@ class DrainPlanForm(AnswerForm, kw_only=True, tag="DrainPlan"):
     blocked_nodes: Annotated[
         list[BlockedNodeForm], about("the blocked nodes, if a text in `blockers` leaves out names")
     ]
-    paces: Annotated[list[PaceForm], about("the simulations, with different numbers of nodes")]
+    paces: Annotated[
+        list[PaceForm], about("simulations of the drains, with different numbers of nodes at once")
+    ]
     stopped: Annotated[
         list[WorkloadStopForm] | UnsetType,
         about("workloads that stop; only if no pace is safe"),
@@ -194,7 +209,9 @@ class SingleDrainForm(Struct, forbid_unknown_fields=True):
     """A node, checked alone."""
 
     node: Annotated[str, about("the node")]
-    drainable: Annotated[Literal["yes", "no"], about("whether it can be drained alone")]
+    drainable: Annotated[
+        Literal["yes", "no"], about("`yes` or `no`: whether the node can be drained alone")
+    ]
     pods: Annotated[int | None, about("number of pods that leave; `null` for a blocked node")]
     limited: Annotated[
         int | None,
@@ -227,7 +244,9 @@ class NeverForm(Struct, forbid_unknown_fields=True):
     pdb: Annotated[str, about("the PodDisruptionBudget")]
     rule: Annotated[str, about("its rule, such as `maxUnavailable 0`")]
     wanted: Annotated[int, about("number of pods that its workloads want")]
-    problem: Annotated[str, about('an error because of which it allows none, or `""`')]
+    problem: Annotated[
+        str, about('the error that keeps the budget from allowing evictions, or `""`')
+    ]
 
 
 class UpgradeCheckForm(AnswerForm, kw_only=True, tag="UpgradeCheck"):
@@ -274,8 +293,8 @@ class KeepCauseForm(Struct, forbid_unknown_fields=True):
     """A kind of reason that keeps nodes."""
 
     cause: Annotated[str, about("the kind of the reason")]
-    nodes: Annotated[int, about("number of nodes that it keeps")]
-    alone: Annotated[int, about("number of nodes that nothing else keeps")]
+    nodes: Annotated[int, about("number of nodes that have to stay for this reason")]
+    alone: Annotated[int, about("number of nodes that have to stay for this reason alone")]
 
 
 class StayingForm(Struct, forbid_unknown_fields=True):
@@ -283,8 +302,8 @@ class StayingForm(Struct, forbid_unknown_fields=True):
 
     where: Annotated[str, about("`on` as text")]
     on: Annotated[list[str], about("the nodes")]
-    owner: Annotated[str, about('a workload whose pods do not run elsewhere, or `""`')]
-    why: Annotated[str, about("why they do not")]
+    owner: Annotated[str, about('a workload whose pods cannot run on other nodes, or `""`')]
+    why: Annotated[str, about("why the pods cannot run on other nodes")]
 
 
 class RemovalForm(Struct, forbid_unknown_fields=True):
@@ -307,26 +326,39 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     can_go: Annotated[int, about("number of nodes that can be removed")]
     at_most: Annotated[int, about("an upper bound: no plan removes more nodes")]
     max: Annotated[int | None, about("the maximum of `--max` as a number of nodes, or `null`")]
-    untried: Annotated[int, about("number of nodes not tried because of this maximum")]
+    untried: Annotated[int, about("number of nodes whose removal was not tried because of `max`")]
     too_many: Annotated[
         TooManyForm | None, about("a larger plan that would not be safe, or `null`")
     ]
     bound_by: Annotated[
         str, about('what determines `at_most`: a resource or a workload; `""` if nothing does')
     ]
-    needed: Annotated[list[str], about("nodes that stay because the others have too little room")]
+    needed: Annotated[
+        list[str],
+        about("nodes that stay because the other nodes have too little room for their pods"),
+    ]
     needed_anyway: Annotated[
-        list[str], about("blocked nodes that would stay for the same reason if not blocked")
+        list[str],
+        about(
+            "blocked nodes that would stay for lack of room on other nodes, even if nothing "
+            "blocked them"
+        ),
     ]
     saving_per_hour: Annotated[
-        float | None, about("price of the removed nodes per hour; `null` without prices")
+        float | None, about("price of the removed nodes per hour; `null` if no prices are known")
     ]
-    saving_per_month: Annotated[float | None, about("the same per month (730 hours)")]
+    saving_per_month: Annotated[
+        float | None, about("price of the removed nodes per month (730 hours)")
+    ]
     at_once: Annotated[
         int | None, about("number of nodes that can be drained at once; `null` if no pace is safe")
     ]
-    takes_s: Annotated[float | None, about("how long the drains then take, or `null`")]
-    paces: Annotated[list[PaceForm], about("the simulations, with different numbers of nodes")]
+    takes_s: Annotated[
+        float | None, about("how long the drains take at this pace; `null` if no pace is safe")
+    ]
+    paces: Annotated[
+        list[PaceForm], about("simulations of the drains, with different numbers of nodes at once")
+    ]
     pending: Annotated[
         list[UnplacedPodForm], about("pods without a node at the end of a simulation")
     ]

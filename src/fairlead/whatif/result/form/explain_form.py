@@ -18,7 +18,7 @@ class PodReasonForm(Struct, forbid_unknown_fields=True):
     """Pods of a workload with the same reason."""
 
     pods: Annotated[int, about("number of pods with this reason")]
-    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    pod: Annotated[str, about("the first of these pods, and the number of other pods")]
     why: Annotated[str, about("the reason")]
 
 
@@ -27,7 +27,7 @@ class PendingWorkloadForm(Struct, forbid_unknown_fields=True):
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of its pods with this reason")]
-    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    pod: Annotated[str, about("the first of these pods, and the number of other pods")]
     why: Annotated[str, about("the reason")]
     longest_s: Annotated[float | None, about("age of the oldest of these pods, if known")]
 
@@ -37,10 +37,10 @@ class PendingReasonForm(Struct, forbid_unknown_fields=True):
 
     workloads: Annotated[int, about("number of workloads with such pods")]
     workload: Annotated[
-        str, about("the workload with the most such pods, and the number of the others")
+        str, about("the workload with the most such pods, and the number of other workloads")
     ]
     pods: Annotated[int, about("number of pods with this reason")]
-    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    pod: Annotated[str, about("the first of these pods, and the number of other pods")]
     why: Annotated[str, about("the reason")]
     longest_s: Annotated[float | None, about("age of the oldest of these pods, if known")]
 
@@ -50,7 +50,7 @@ class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of its pods with this reason")]
-    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    pod: Annotated[str, about("the first of these pods, and the number of other pods")]
     why: Annotated[str, about("the reason")]
 
 
@@ -59,10 +59,10 @@ class UnreadyReasonForm(Struct, forbid_unknown_fields=True):
 
     workloads: Annotated[int, about("number of workloads with such pods")]
     workload: Annotated[
-        str, about("the workload with the most such pods, and the number of the others")
+        str, about("the workload with the most such pods, and the number of other workloads")
     ]
     pods: Annotated[int, about("number of pods with this reason")]
-    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    pod: Annotated[str, about("the first of these pods, and the number of other pods")]
     why: Annotated[str, about("the reason")]
 
 
@@ -81,7 +81,7 @@ class OutOfServiceForm(Struct, forbid_unknown_fields=True):
     node: Annotated[str, about("the node")]
     zone: Annotated[str, about('its zone, or `""`')]
     pods: Annotated[int, about("number of pods on it")]
-    since_s: Annotated[float | None, about("for how long it takes no pods, if known")]
+    since_s: Annotated[float | None, about("for how long the node takes no new pods, if known")]
     why: Annotated[str, about("the reason")]
 
 
@@ -89,10 +89,13 @@ class OutOfServiceReasonForm(Struct, forbid_unknown_fields=True):
     """A reason why nodes take no new pods."""
 
     nodes: Annotated[int, about("number of nodes with this reason")]
-    node: Annotated[str, about("the first of these nodes, and the number of the others")]
+    node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
     zone: Annotated[str, about("their zones as text")]
     pods: Annotated[int, about("number of pods on them")]
-    since_s: Annotated[float | None, about("the longest time, if known")]
+    since_s: Annotated[
+        float | None,
+        about("the longest time for which one of these nodes takes no new pods, if known"),
+    ]
     why: Annotated[str, about("the reason")]
 
 
@@ -102,7 +105,7 @@ class PodsExplanationForm(AnswerForm, kw_only=True, tag="PodsExplanation"):
     next_steps: Annotated[list[NextStepForm], about("what to do next")]
     pods: Annotated[int, about("number of pods that have not ended")]
     pending_pods: Annotated[int, about("number of pending pods")]
-    unready_pods: Annotated[int, about("number of pods on nodes that are not ready")]
+    unready_pods: Annotated[int, about("number of pods that have a node, but are not ready")]
     uncreated_pods: Annotated[int, about("number of pods that workloads lack")]
     pending_reasons: Annotated[list[PendingReasonForm], about("why pods are pending, by reason")]
     unready_reasons: Annotated[list[UnreadyReasonForm], about("why pods are not ready, by reason")]
@@ -121,11 +124,14 @@ class ReturningNodeForm(Struct, forbid_unknown_fields=True):
     node: Annotated[str, about("the node")]
     zone: Annotated[str, about('its zone, or `""`')]
     pods: Annotated[int, about("number of pods on it")]
-    since_s: Annotated[float | None, about("for how long it takes no pods, if known")]
+    since_s: Annotated[float | None, about("for how long the node takes no new pods, if known")]
     why: Annotated[str, about("the reason")]
     room_for: Annotated[
         int | None,
-        about("number of pending pods that would run if it returned; `null` if not counted"),
+        about(
+            "number of pending pods that would run if the node returned to service; `null` if not"
+            " counted"
+        ),
     ]
 
 
@@ -133,14 +139,20 @@ class ReturningReasonForm(Struct, forbid_unknown_fields=True):
     """A reason why nodes take no new pods."""
 
     nodes: Annotated[int, about("number of nodes with this reason")]
-    node: Annotated[str, about("the first of these nodes, and the number of the others")]
+    node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
     zone: Annotated[str, about("their zones as text")]
     pods: Annotated[int, about("number of pods on them")]
-    since_s: Annotated[float | None, about("the longest time, if known")]
+    since_s: Annotated[
+        float | None,
+        about("the longest time for which one of these nodes takes no new pods, if known"),
+    ]
     why: Annotated[str, about("the reason")]
     room_for: Annotated[
         int | None,
-        about("number of pending pods that would run if they returned; `null` if not counted"),
+        about(
+            "number of pending pods that would run if these nodes returned to service; `null` if "
+            "not counted"
+        ),
     ]
 
 
@@ -150,20 +162,21 @@ class ServingNodeForm(Struct, forbid_unknown_fields=True):
     node: Annotated[str, about("the node")]
     zone: Annotated[str, about('its zone, or `""`')]
     pool: Annotated[str, about('its node pool, or `""`')]
-    ready_s: Annotated[float | None, about("for how long it is ready, if known")]
+    ready_s: Annotated[float | None, about("for how long the node is ready, if known")]
     pods: Annotated[int, about("number of pods on it")]
-    allowed_pods: Annotated[int, about("number of pods that it may have")]
+    allowed_pods: Annotated[int, about("largest number of pods that the node may have")]
     requested: Annotated[dict[str, int], about("requests of its pods, by resource")]
     allocatable: Annotated[dict[str, int], about("allocatable amounts, by resource")]
-    free: Annotated[dict[str, int], about("the difference, by resource")]
-    pods_words: Annotated[str, about("`pods` of `allowed_pods` as text")]
+    free: Annotated[dict[str, int], about("allocatable minus requested amounts, by resource")]
+    pods_words: Annotated[str, about("`pods` and `allowed_pods` as text")]
     cpu_words: Annotated[str, about("requested and allocatable cpu as text")]
     cpu_free: Annotated[str, about("free cpu as text")]
     memory_words: Annotated[str, about("requested and allocatable memory as text")]
     memory_free: Annotated[str, about("free memory as text")]
     devices_free: Annotated[str, about("free extended resources as text")]
     room_for: Annotated[
-        int | None, about("number of pending pods that it takes; `null` if none is pending")
+        int | None,
+        about("number of pending pods for which the node has room; `null` if no pod is pending"),
     ]
     taints: Annotated[str, about("its taints as text, without PreferNoSchedule")]
 
@@ -172,15 +185,15 @@ class ServingPoolForm(Struct, forbid_unknown_fields=True):
     """Nodes in service with the same node pool and taints."""
 
     nodes: Annotated[int, about("number of nodes")]
-    node: Annotated[str, about("the first of these nodes, and the number of the others")]
+    node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
     zone: Annotated[str, about("their zones as text")]
     pool: Annotated[str, about('the node pool, or `""`')]
     pods: Annotated[int, about("number of pods on them")]
-    allowed_pods: Annotated[int, about("number of pods that they may have")]
+    allowed_pods: Annotated[int, about("largest number of pods that these nodes may have together")]
     requested: Annotated[dict[str, int], about("requests of their pods, by resource")]
     allocatable: Annotated[dict[str, int], about("allocatable amounts, by resource")]
-    free: Annotated[dict[str, int], about("the difference, by resource")]
-    pods_words: Annotated[str, about("`pods` of `allowed_pods` as text")]
+    free: Annotated[dict[str, int], about("allocatable minus requested amounts, by resource")]
+    pods_words: Annotated[str, about("`pods` and `allowed_pods` as text")]
     cpu_words: Annotated[str, about("requested and allocatable cpu as text")]
     cpu_free: Annotated[str, about("free cpu as text")]
     memory_words: Annotated[str, about("requested and allocatable memory as text")]
@@ -189,7 +202,10 @@ class ServingPoolForm(Struct, forbid_unknown_fields=True):
     cpu_most: Annotated[str, about("the most free cpu of one node, as text")]
     memory_most: Annotated[str, about("the most free memory of one node, as text")]
     room_for: Annotated[
-        int | None, about("number of pending pods that they take; `null` if none is pending")
+        int | None,
+        about(
+            "number of pending pods for which these nodes have room; `null` if no pod is pending"
+        ),
     ]
     taints: Annotated[str, about("their taints as text, without PreferNoSchedule")]
 
@@ -331,7 +347,7 @@ class WorkloadExplanationForm(AnswerForm, kw_only=True, tag="WorkloadExplanation
     ] = UNSET
     start_times_basis: Annotated[
         StartTimesBasisForm | UnsetType | None,
-        about("how they were estimated; only with `--seeds` or `--runtimes`"),
+        about("how the start times were estimated; only with `--seeds` or `--runtimes`"),
     ] = UNSET
 
 
@@ -340,7 +356,7 @@ class BudgetWorkloadForm(Struct, forbid_unknown_fields=True):
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of selected pods")]
-    ready: Annotated[int, about("number of them that are ready")]
+    ready: Annotated[int, about("number of selected pods that are ready")]
     nodes: Annotated[int, about("number of nodes with such pods")]
 
 
@@ -357,7 +373,9 @@ class BudgetNodeForm(Struct, forbid_unknown_fields=True):
 
     node: Annotated[str, about("the node")]
     pods: Annotated[int, about("number of selected pods on it")]
-    unplaced: Annotated[int, about("number of them whose replacement fits on no other node")]
+    unplaced: Annotated[
+        int, about("number of selected pods on it whose replacement fits on no other node")
+    ]
     drain: Annotated[str, about("how the budget treats a drain of the node, in words")]
 
 
@@ -367,7 +385,9 @@ class BudgetExplanationForm(AnswerForm, kw_only=True, tag="BudgetExplanation"):
     budget: Annotated[str, about("the PodDisruptionBudget")]
     rule: Annotated[str, about("its rule, such as `minAvailable 1`")]
     allowed: Annotated[int, about("number of disruptions that it allows now")]
-    allowed_at_best: Annotated[int, about("the same if all wanted pods are ready")]
+    allowed_at_best: Annotated[
+        int, about("number of disruptions that the budget allows when all wanted pods are ready")
+    ]
     ready: Annotated[int, about("number of healthy pods")]
     needed: Annotated[int, about("number of healthy pods that it requires")]
     wanted: Annotated[int, about("number of pods that the selected workloads want")]

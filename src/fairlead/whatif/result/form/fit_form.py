@@ -26,8 +26,8 @@ class BreachForm(Struct, forbid_unknown_fields=True):
     """A PodDisruptionBudget that preemptions breach."""
 
     budget: Annotated[str, about("the PodDisruptionBudget")]
-    evicted: Annotated[int, about("number of its pods that are preempted")]
-    allowed: Annotated[int, about("number of disruptions that it allows")]
+    evicted: Annotated[int, about("number of preempted pods that the budget covers")]
+    allowed: Annotated[int, about("number of disruptions that the budget allows")]
 
 
 class FitRefusalForm(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -72,8 +72,8 @@ class FitGroupForm(Struct, forbid_unknown_fields=True):
 
     group: Annotated[str, about("the node group or NodePool")]
     type: Annotated[str, about('the instance type, or `""`')]
-    before: Annotated[int, about("number of nodes before")]
-    after: Annotated[int, about("number of nodes after")]
+    before: Annotated[int, about("number of nodes before the new pods are created")]
+    after: Annotated[int, about("number of nodes at the end")]
     max: Annotated[int | None, about("maximum number of nodes; `null` without a maximum")]
 
 
@@ -85,14 +85,17 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     count: Annotated[int, about("number of further pods that fit")]
     replicas_today: Annotated[
         int | None,
-        about("present number of replicas; `null` with `--pod` and for Jobs, for example"),
+        about(
+            "present number of replicas; `null` if there is none, for example with `--pod` or for"
+            " a Job"
+        ),
     ]
     stop: Annotated[FitStopForm, about("why no further pod fits")]
     preempted_without_node: Annotated[
         int,
         about(
-            "number of pods without a node at the end, among the pods that waiting pods preempted; "
-            "with `--autoscale`, among the pods that the new pods preempted"
+            "of the pods that waiting pods preempted, the number without a node at the end; with "
+            "`--autoscale`, of the pods that new pods preempted"
         ),
     ]
     breached_budgets: Annotated[list[BreachForm], about("budgets that preemptions breach")]
@@ -110,7 +113,9 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     ] = UNSET
     waiting_placed_first: Annotated[
         int | UnsetType,
-        about("number of waiting pods that were placed first; not with `--autoscale`"),
+        about(
+            "number of waiting pods that were placed before the new pods; not with `--autoscale`"
+        ),
     ] = UNSET
     waiting_without_node: Annotated[
         int | UnsetType,
@@ -143,7 +148,7 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     ] = UNSET
     ready_after_s: Annotated[
         float | UnsetType,
-        about("time until the last of the pods is on a node; only with `--autoscale`"),
+        about("time until the last of the new pods is on a node; only with `--autoscale`"),
     ] = UNSET
     groups: Annotated[
         list[FitGroupForm] | UnsetType,
@@ -168,10 +173,16 @@ class GangFitForm(AnswerForm, kw_only=True, tag="GangFit"):
     pods_each: Annotated[int, about("number of pods of a copy")]
     placed_of_next: Annotated[int, about("number of pods of the next copy that would have room")]
     small_domains: Annotated[
-        list[str], about("topology domains that the scheduler chose, but that are too small")
+        list[str],
+        about(
+            "topology domains that the scheduler chose although they have too little room for the"
+            " copy"
+        ),
     ]
     stop: Annotated[FitStopForm, about("why no further copy fits")]
-    waiting_placed_first: Annotated[int, about("number of waiting pods that were placed first")]
+    waiting_placed_first: Annotated[
+        int, about("number of waiting pods that were placed before the new pods")
+    ]
     waiting_without_node: Annotated[int, about("number of waiting pods that found no node")]
     refusals: Annotated[list[GangRefusalForm], about("why the next pod fits on no node")]
     nodes: Annotated[list[FitNodeForm], about("nodes with new pods")]

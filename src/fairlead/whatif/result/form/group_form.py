@@ -26,8 +26,10 @@ class StartTimesBasisForm(Struct, forbid_unknown_fields=True):
 
     draws: Annotated[int, about("number of simulations")]
     running: Annotated[int, about("number of running pods")]
-    known: Annotated[int, about("number of them whose run time is known")]
-    known_from_file: Annotated[int, about("number of them whose run time is from `--runtimes`")]
+    known: Annotated[int, about("number of running pods whose run time is known")]
+    known_from_file: Annotated[
+        int, about("number of running pods whose run time is from `--runtimes`")
+    ]
     simulated_s: Annotated[float, about("the longest simulated time")]
 
 
@@ -50,7 +52,7 @@ class GroupQueueForm(Struct, forbid_unknown_fields=True):
     allocated: Annotated[dict[str, int], about("what it uses, by resource")]
     requested: Annotated[dict[str, int], about("what it requests, by resource")]
     share: Annotated[float, about("the largest ratio of used to deserved amounts")]
-    overused: Annotated[bool, about("`true` if it has what it deserves")]
+    overused: Annotated[bool, about("`true` if the queue uses all that it deserves")]
 
 
 class GroupNodeForm(Struct, forbid_unknown_fields=True):
@@ -68,7 +70,7 @@ class GroupExplanationForm(
     """`fairlead explain podgroup/NAMESPACE/NAME`: why a group of pods waits."""
 
     api_version: Annotated[
-        Literal["fairlead.dev/v1beta1"], about("the version of the form of all answers")
+        Literal["fairlead.dev/v1beta1"], about("the version of the fields of all answers")
     ] = field(name="apiVersion")
     group: Annotated[str, about("the group")]
     at: Annotated[str, about("the time of the explanation")]
@@ -110,5 +112,5 @@ class GroupExplanationForm(
     ] = UNSET
     start_times_basis: Annotated[
         StartTimesBasisForm | UnsetType | None,
-        about("how they were estimated; only with `--seeds` or `--runtimes`"),
+        about("how the start times were estimated; only with `--seeds` or `--runtimes`"),
     ] = UNSET

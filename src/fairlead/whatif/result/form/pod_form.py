@@ -18,7 +18,7 @@ class StatusForm(Struct, forbid_unknown_fields=True):
     """The refusal of a pod by a plugin."""
 
     plugin: Annotated[str, about('the plugin, or `""`')]
-    code: Annotated[str, about("the code, such as `Unschedulable`")]
+    code: Annotated[str, about("the plugin's status code, such as `Unschedulable`")]
     reasons: Annotated[list[str], about("the reasons")]
 
 
@@ -33,7 +33,9 @@ class CandidateForm(Struct, forbid_unknown_fields=True):
     """A node on which preemption makes room."""
 
     victims: Annotated[list[ExplainedVictimForm], about("the pods that are preempted")]
-    pdb_violations: Annotated[int, about("number of them that are preempted against a budget")]
+    pdb_violations: Annotated[
+        int, about("number of these pods that are preempted against a budget")
+    ]
 
 
 class PreemptionForm(Struct, forbid_unknown_fields=True):
@@ -43,9 +45,10 @@ class PreemptionForm(Struct, forbid_unknown_fields=True):
     candidates: Annotated[dict[str, CandidateForm], about("nodes on which preemption makes room")]
     rejected: Annotated[dict[str, StatusForm], about("nodes on which preemption does not help")]
     nominated: Annotated[
-        list[str], about("the node that is nominated; several if a tie-break decides")
+        list[str],
+        about("the node that preemption chooses; several nodes if a tie is broken at random"),
     ]
-    rule: Annotated[str, about("the rule that decides")]
+    rule: Annotated[str, about("the rule by which preemption chooses the node")]
 
 
 class NewNodeForm(Struct, forbid_unknown_fields=True):
@@ -55,7 +58,7 @@ class NewNodeForm(Struct, forbid_unknown_fields=True):
     likes: Annotated[list[str], about("existing nodes whose copies would take the pod")]
     refusal: Annotated[str, about('why the copy refuses the pod, or `""`')]
     failed_zone: Annotated[
-        str, about('the zone of the node if none of its nodes takes pods, or `""`')
+        str, about('the zone of the node if no node of this zone takes pods, otherwise `""`')
     ]
     count: Annotated[int, about("number of copies that are needed")]
 
@@ -73,7 +76,7 @@ class RoomForm(Struct, forbid_unknown_fields=True):
 
     by: Annotated[str, about("the plugin")]
     node: Annotated[str, about("the node")]
-    victims: Annotated[list[ExplainedVictimForm], about("the pods that it would evict")]
+    victims: Annotated[list[ExplainedVictimForm], about("the pods that the plugin would evict")]
 
 
 class ExplanationForm(
@@ -82,16 +85,21 @@ class ExplanationForm(
     """`fairlead explain pod/NAMESPACE/NAME`: why a pod is pending, or which nodes it fits."""
 
     api_version: Annotated[
-        Literal["fairlead.dev/v1beta1"], about("the version of the form of all answers")
+        Literal["fairlead.dev/v1beta1"], about("the version of the fields of all answers")
     ] = field(name="apiVersion")
     pod: Annotated[str, about("the pod")]
     node: Annotated[str, about('its node; `""` for a pending pod')]
     priority: Annotated[int, about("its priority")]
     gated: Annotated[
-        StatusForm | None, about("the plugin that keeps it out of the queue, or `null`")
+        StatusForm | None,
+        about(
+            "the plugin that keeps the pod out of the scheduling queue, with its reasons; `null` "
+            "if there is none"
+        ),
     ]
     verdicts: Annotated[
-        dict[str, StatusForm | None], about("why each node refuses it; `null` if it fits the node")
+        dict[str, StatusForm | None],
+        about("by node: why the node refuses the pod; `null` if the pod fits"),
     ]
     scores: Annotated[
         dict[str, dict[str, int]], about("score (0 to 100) by node and plugin, without weights")
@@ -101,10 +109,20 @@ class ExplanationForm(
     equals: Annotated[list[str], about("the nodes with the highest total")]
     choices: Annotated[list[str], about("the nodes from which the scheduler chooses")]
     via: Annotated[
-        str, about('why it chooses from them: `nominated`, `single` or `score`; `""` without any')
+        str,
+        about(
+            'why the scheduler chooses from these nodes: `nominated`, `single` or `score`; `""` '
+            "if there are none"
+        ),
     ]
     message: Annotated[str, about('the FailedScheduling message, or `""`')]
-    unmet: Annotated[list[str], about("sentences about labels and taints that no node meets")]
+    unmet: Annotated[
+        list[str],
+        about(
+            "sentences about labels that the pod requires but no node has, or about taints that "
+            "keep the pod off suitable nodes"
+        ),
+    ]
     remedies: Annotated[
         dict[str, list[str]], about("by node: changes with which the node would take the pod")
     ]
@@ -123,11 +141,15 @@ class ExplanationForm(
         about("new nodes with which the group of the pod would start, or `null`"),
     ]
     room: Annotated[
-        RoomForm | None, about("evictions of another PostFilter plugin for the pod, or `null`")
+        RoomForm | None,
+        about(
+            "pods that another PostFilter plugin would evict to make room for the pod, or `null`"
+        ),
     ]
     held_group: Annotated[str, about('the PodGroup of the pod if it cannot start, otherwise `""`')]
     after_rivals: Annotated[
-        str, about('a sentence about pods that can take its room first, or `""`')
+        str,
+        about('a sentence about pods that can take the pod\'s room before the pod does, or `""`'),
     ]
     notes: Annotated[list[str], about("sentences about the state of the pod, and assumptions")]
     behaves_like: Annotated[
@@ -140,5 +162,5 @@ class ExplanationForm(
     ] = UNSET
     start_times_basis: Annotated[
         StartTimesBasisForm | UnsetType | None,
-        about("how they were estimated; only with `--seeds` or `--runtimes`"),
+        about("how the start times were estimated; only with `--seeds` or `--runtimes`"),
     ] = UNSET

@@ -33,7 +33,7 @@ class WaitingGroupForm(Struct, forbid_unknown_fields=True):
     group: Annotated[str, about("the group")]
     ready: Annotated[int, about("number of members that have a node or have succeeded")]
     min_member: Annotated[int, about("the minimum number of members")]
-    ready_words: Annotated[str, about("`ready` of `min_member` as text")]
+    ready_words: Annotated[str, about("`ready` and `min_member` as text")]
     obstacle: Annotated[str, about("the kind of the obstacle, such as `NO_NODE`")]
     why: Annotated[str, about("the obstacle in words")]
     remedy: Annotated[str, about('changes with which the group would start now, or `""`')]
@@ -48,7 +48,7 @@ class HoldingGroupForm(Struct, forbid_unknown_fields=True):
     group: Annotated[str, about("the group")]
     members: Annotated[int, about("number of its pods on nodes")]
     priority: Annotated[int, about("its priority")]
-    amounts: Annotated[dict[str, int], about("what they request, by resource")]
+    amounts: Annotated[dict[str, int], about("what these pods request, by resource")]
     holds: Annotated[str, about("`amounts` as text")]
 
 
@@ -76,7 +76,7 @@ class QueueExplanationForm(AnswerForm, kw_only=True, tag="QueueExplanation"):
     share: Annotated[
         float | None, about("the largest ratio of used to deserved amounts; `null` if unknown")
     ]
-    is_overused: Annotated[bool, about("`true` if it has what it deserves")]
+    is_overused: Annotated[bool, about("`true` if the queue uses all that it deserves")]
     waiting_count: Annotated[int, about("number of waiting groups")]
     victims: Annotated[list[str], about("pods that the next session evicts for the queue")]
     losses: Annotated[list[str], about("pods of the queue that the next session evicts")]
@@ -120,7 +120,7 @@ class QueuesExplanationForm(AnswerForm, kw_only=True, tag="QueuesExplanation"):
         dict[str, int], about("queues that do not exist, with the number of their waiting groups")
     ]
     queues: Annotated[list[EveryQueueForm], about("the queues")]
-    amounts: Annotated[list[QueueAmountForm], about("their resources")]
+    amounts: Annotated[list[QueueAmountForm], about("the resources of each queue")]
 
 
 class KueueAmountForm(Struct, forbid_unknown_fields=True):
@@ -259,9 +259,9 @@ class ClassWorkloadForm(Struct, forbid_unknown_fields=True):
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of its pods with the class")]
-    pending: Annotated[int, about("number of them without a node")]
+    pending: Annotated[int, about("number of these pods without a node")]
     requests: Annotated[str, about("`requested` as text")]
-    requested: Annotated[dict[str, int], about("what they request, by resource")]
+    requested: Annotated[dict[str, int], about("what these pods request, by resource")]
 
 
 class ClassVictimsForm(Struct, forbid_unknown_fields=True):
@@ -270,10 +270,12 @@ class ClassVictimsForm(Struct, forbid_unknown_fields=True):
     priority_class: Annotated[str, about("the class, or `no class`")]
     value: Annotated[int, about("its value")]
     pods: Annotated[int, about("number of pods that may be preempted")]
-    with_budget: Annotated[int, about("number of them with a disruption budget")]
-    against_budget: Annotated[int, about("number of them whose preemption would breach the budget")]
+    with_budget: Annotated[int, about("number of these pods with a disruption budget")]
+    against_budget: Annotated[
+        int, about("number of these pods whose preemption would breach the budget")
+    ]
     requests: Annotated[str, about("`requested` as text")]
-    requested: Annotated[dict[str, int], about("what they request, by resource")]
+    requested: Annotated[dict[str, int], about("what these pods request, by resource")]
 
 
 class PreemptorForm(Struct, forbid_unknown_fields=True):
@@ -283,7 +285,7 @@ class PreemptorForm(Struct, forbid_unknown_fields=True):
     value: Annotated[int, about("its value")]
     policy: Annotated[str, about("its preemptionPolicy")]
     pods: Annotated[int, about("number of its pods")]
-    may_preempt: Annotated[int, about("number of pods that they may preempt")]
+    may_preempt: Annotated[int, about("number of pods that these pods may preempt")]
 
 
 class PriorityClassExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassExplanation"):
@@ -295,12 +297,12 @@ class PriorityClassExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassE
     preemption_policy: Annotated[str, about("its preemptionPolicy")]
     problems: Annotated[list[str], about("sentences about possible mistakes")]
     pods: Annotated[int, about("number of its pods")]
-    pending: Annotated[int, about("number of them without a node")]
-    requested: Annotated[dict[str, int], about("what they request, by resource")]
-    victims: Annotated[int, about("number of pods that they may preempt")]
-    victims_with_budget: Annotated[int, about("number of these with a disruption budget")]
+    pending: Annotated[int, about("number of these pods without a node")]
+    requested: Annotated[dict[str, int], about("what these pods request, by resource")]
+    victims: Annotated[int, about("number of pods that these pods may preempt")]
+    victims_with_budget: Annotated[int, about("number of these victims with a disruption budget")]
     victims_against_budget: Annotated[
-        int, about("number of these whose preemption would breach the budget")
+        int, about("number of these victims whose preemption would breach the budget")
     ]
     workloads: Annotated[list[ClassWorkloadForm], about("workloads whose pods use the class")]
     may_preempt: Annotated[
@@ -318,8 +320,8 @@ class ClassRowForm(Struct, forbid_unknown_fields=True):
     policy: Annotated[str, about("its preemptionPolicy")]
     pods: Annotated[int, about("number of its pods")]
     requests: Annotated[str, about("`requested` as text")]
-    requested: Annotated[dict[str, int], about("what they request, by resource")]
-    may_preempt: Annotated[int, about("number of pods that they may preempt")]
+    requested: Annotated[dict[str, int], about("what these pods request, by resource")]
+    may_preempt: Annotated[int, about("number of pods that these pods may preempt")]
     may_be_preempted: Annotated[int, about("number of its pods that others may preempt")]
 
 

@@ -82,15 +82,24 @@ class ReplayForm(AnswerForm, kw_only=True, tag="Replay"):
     ]
     equal_ratio: Annotated[
         float | UnsetType | None,
-        about("share of the pods on a best node, or `null`; only with recorded nodes"),
+        about(
+            "share of the pods whose recorded node has the highest score, or `null`; only with "
+            "recorded nodes"
+        ),
     ] = UNSET
     average_score_lost: Annotated[
         float | UnsetType,
-        about("average lack of score of the pods with a lower score; only with recorded nodes"),
+        about(
+            "of the pods whose recorded node does not have the highest score, the average "
+            "difference from the highest score; only with recorded nodes"
+        ),
     ] = UNSET
     tolerance_s: Annotated[
         float | UnsetType,
-        about("the largest difference of times that still agree; only without recorded nodes"),
+        about(
+            "the largest difference between two start times that count as equal; only without "
+            "recorded nodes"
+        ),
     ] = UNSET
     agreement: Annotated[list[AgreementForm], about("number of pods by kind of agreement")]
     differences: Annotated[list[ReplayedPodForm], about("the pods that differ")]

@@ -14,7 +14,9 @@ class FleetForm(Struct, forbid_unknown_fields=True):
 
     nodes: Annotated[int, about("number of nodes")]
     type: Annotated[str, about("the instance type")]
-    size: Annotated[str, about('in what the nodes differ from others of the same type, or `""`')]
+    size: Annotated[
+        str, about('how these nodes differ from other new nodes of the same type, or `""`')
+    ]
     zone: Annotated[str, about('the zone, or `""`')]
     pool: Annotated[str, about('the node pool, or `""`')]
     price: Annotated[float, about("price of a node per hour")]
@@ -26,8 +28,8 @@ class FleetForm(Struct, forbid_unknown_fields=True):
 class BoundCauseForm(Struct, forbid_unknown_fields=True):
     """A cause of the lower bound on the cost."""
 
-    resource: Annotated[str, about("a resource, with the nodes on which it is needed")]
-    share: Annotated[float, about("its share of the lower bound on the cost (0 to 1)")]
+    resource: Annotated[str, about("a resource, and the nodes on which pods need it")]
+    share: Annotated[float, about("the resource's share of the lower bound (0 to 1)")]
     percent: Annotated[str, about("`share` as text")]
 
 
@@ -50,7 +52,7 @@ class FailurePodForm(Struct, forbid_unknown_fields=True):
 
     pod: Annotated[str, about("the pod")]
     failure: Annotated[str, about("the zone or the nodes that fail")]
-    why: Annotated[str, about("the reason why no node takes it then")]
+    why: Annotated[str, about("the reason why no node takes the pod after the failure")]
 
 
 class SizeForm(AnswerForm, kw_only=True, tag="Size"):
@@ -69,9 +71,13 @@ class SizeForm(AnswerForm, kw_only=True, tag="Size"):
     survives: Annotated[str, about('what can fail (`--survive`), in words, or `""`')]
     failures_tried: Annotated[int, about("number of failures that were tried on the new nodes")]
     node_sets_tried: Annotated[
-        int, about("with `--survive` and several nodes: number of sets whose result is known")
+        int,
+        about(
+            "with `--survive nodes=N`: number of sets of N nodes for which the search knows the "
+            "result of their failure"
+        ),
     ]
-    node_sets: Annotated[int, about("number of all such sets")]
+    node_sets: Annotated[int, about("with `--survive nodes=N`: number of all sets of N nodes")]
     headroom: Annotated[float, about("the value of `--headroom`")]
     effort: Annotated[int, about("the value of `--effort`")]
     scheduling_cycles: Annotated[int, about("number of scheduling cycles of the search")]
@@ -84,13 +90,16 @@ class SizeForm(AnswerForm, kw_only=True, tag="Size"):
     waiting_today: Annotated[int, about("number of pods without a node in the dump")]
     pending_today_after_failure: Annotated[
         int | None,
-        about("the same after the worst failure of the present nodes; `null` if not tried"),
+        about(
+            "number of pods without a node after the worst failure of the present nodes; `null` "
+            "if no failure was tried"
+        ),
     ]
     fleet: Annotated[list[FleetForm], about("the new nodes")]
     binds: Annotated[list[BoundCauseForm], about("what determines the lower bound on the cost")]
     obstacles: Annotated[list[SizeObstacleForm], about("why no further node can be removed")]
     unplaceable: Annotated[list[UnplaceablePodForm], about("pods that fit on no new or kept node")]
-    pinned: Annotated[list[FailurePodForm], about("pods that do not survive a failure")]
+    pinned: Annotated[list[FailurePodForm], about("pods that fit on no node after a failure")]
     held: Annotated[
         list[FailurePodForm],
         about("pods that stay pending as long as the Node objects of failed nodes exist"),

@@ -20,7 +20,7 @@ class SweepConditionForm(Struct, forbid_unknown_fields=True):
     """A condition of `--fail-on`."""
 
     condition: Annotated[str, about("the condition")]
-    holds: Annotated[bool, about("`true` if it holds in a case")]
+    holds: Annotated[bool, about("`true` if the condition holds in at least one case")]
     cases: Annotated[list[int], about("the numbers of these cases")]
 
 
@@ -57,7 +57,13 @@ class SweepCaseForm(Struct):
     ]
     waited_longest_s: Annotated[float | None, about("the longest wait for a node")]
     waited_p95_s: Annotated[float | None, about("95th percentile of the waits for a node")]
-    short_s: Annotated[float | None, about("the longest lack of replicas")]
+    short_s: Annotated[
+        float | None,
+        about(
+            "the longest time for which the metrics of a HorizontalPodAutoscaler propose more "
+            "than `maxReplicas`"
+        ),
+    ]
     cost: Annotated[float | None, about("cost of the autoscaler's nodes")]
     node_hours: Annotated[float | None, about("hours of the autoscaler's nodes")]
     nodes_added: Annotated[int | None, about("nodes that the autoscaler added")]
