@@ -98,8 +98,9 @@ def explain(
       has a node is explained as if it had no node. If the pod fits on no node, the answer lists the
       nodes on which preemption would make room, with the victims, and names the rule by which the
       scheduler chooses one of these nodes. For a pending pod that fits on no node, the answer also
-      names the labels that the pod requires but no node has. If only taints keep the pod off a node,
-      it names these taints. It says whether the pod would fit on a new node that is a copy of an existing node.
+      names the labels that the pod requires but no node has. If only taints keep the pod off a
+      node, it names these taints. It says whether the pod would fit on a new node that is a copy of
+      an existing node.
 
     - Workload, or a custom resource that controls pods or Jobs: its pods, why pods are pending or
       not ready, and its disruption budgets. The answer also names the node on which one more pod
@@ -130,17 +131,18 @@ def explain(
 
     - Queue of kube-batch or Volcano: for each resource, how much the queue deserves, uses and
       requests, and why its share is not larger. The answer lists the queue's groups and says why
-      groups wait. The batch scheduler works in sessions. The answer names the pods of this queue that
-      the next session evicts, and the pods of other queues that it evicts for this queue. To compare all queues, set
-      OBJECT to queues.
+      groups wait. The batch scheduler works in sessions. The answer names the pods of this queue
+      that the next session evicts, and the pods of other queues that it evicts for this queue. To
+      compare all queues, set OBJECT to queues.
 
     - ClusterQueue or LocalQueue of Kueue: its quota, and the reasons why workloads wait for
-      admission. Kueue wrote these reasons to the objects of the dump. To compare all ClusterQueues, set OBJECT to
-      clusterqueues.
+      admission. Kueue wrote these reasons to the objects of the dump. To compare all ClusterQueues,
+      set OBJECT to clusterqueues.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
-    pod. For a pending pod, the answer contains the queue in which the pod waits, the
-    number of scheduling attempts, and the backoff. It also contains the result for each node in the scheduler's cache.
+    pod. For a pending pod, the answer contains the queue in which the pod waits, the number of
+    scheduling attempts, and the backoff. It also contains the result for each node in the
+    scheduler's cache.
 
     Try:
 
