@@ -85,7 +85,10 @@ class _Tables:
         for kind in self._kinds:
             yield f"| [`{_kind(kind)}`](#{_kind(kind).lower()}) | {_words(kind)} |"
         yield from _section("##", "Fields of every answer", AnswerForm)
-        yield "`Explanation` and `GroupExplanation` have only `apiVersion`, `kind` and `notes`."
+        yield (
+            "Of these fields, `Explanation` and `GroupExplanation` have only `apiVersion`, `kind` "
+            "and `notes`."
+        )
         yield ""
         yield from _HEADER
         yield "| `kind` | string | the kind of the answer |"

@@ -20,7 +20,7 @@ class FailOnForm(Struct, forbid_unknown_fields=True):
 class AlternativeForm(Struct, forbid_unknown_fields=True):
     """One of the compared what-ifs."""
 
-    alternative: Annotated[str, about("its name")]
+    alternative: Annotated[str, about("the name of the alternative")]
     changes: Annotated[list[str], about("the change, as options")]
     source: Annotated[str, about("the dump")]
     scheduler: Annotated[str, about('the scheduler configuration in words, or `""`')]
@@ -71,9 +71,9 @@ class ResourceTotalForm(Struct, forbid_unknown_fields=True):
 
     resource: Annotated[str, about("the resource")]
     allocatable_before: Annotated[int, about("allocatable amount of all nodes in the first dump")]
-    allocatable: Annotated[int, about("the same in the second dump")]
+    allocatable: Annotated[int, about("allocatable amount of all nodes in the second dump")]
     requested_before: Annotated[int, about("requests of pods on nodes in the first dump")]
-    requested: Annotated[int, about("the same in the second dump")]
+    requested: Annotated[int, about("requests of pods on nodes in the second dump")]
     allocatable_words: Annotated[str, about("the allocatable amounts as text")]
     requested_words: Annotated[str, about("the requests as text")]
     differs: Annotated[bool, about("`true` if an amount differs")]

@@ -148,8 +148,10 @@ class DrainStepForm(Struct, forbid_unknown_fields=True):
     pods: Annotated[int, about("number of pods that leave the node")]
     lost: Annotated[list[str], about("pods that nothing replaces")]
     waits: Annotated[list[str], about("pods that fit on no other node")]
-    preempts: Annotated[list[str], about("pods of `waits` that can preempt other pods instead")]
-    budgets: Annotated[list[str], about("the budgets of the pods")]
+    preempts: Annotated[
+        list[str], about("pods of `waits` that can get a node by preemption instead")
+    ]
+    budgets: Annotated[list[str], about("the budgets that cover pods of the node")]
     limited: Annotated[int, about("number of evictions that count against a budget")]
 
 
@@ -243,7 +245,7 @@ class NeverForm(Struct, forbid_unknown_fields=True):
 
     pdb: Annotated[str, about("the PodDisruptionBudget")]
     rule: Annotated[str, about("its rule, such as `maxUnavailable 0`")]
-    wanted: Annotated[int, about("number of pods that its workloads want")]
+    wanted: Annotated[int, about("number of pods that the workloads of the covered pods want")]
     problem: Annotated[
         str, about('the error that keeps the budget from allowing evictions, or `""`')
     ]
@@ -286,7 +288,7 @@ class TooManyForm(Struct, forbid_unknown_fields=True):
     """A larger plan, whose drains would not be safe."""
 
     nodes: Annotated[int, about("number of nodes that the larger plan removes")]
-    why: Annotated[str, about("why its drains are not safe")]
+    why: Annotated[str, about("why the drains of the larger plan are not safe")]
 
 
 class KeepCauseForm(Struct, forbid_unknown_fields=True):

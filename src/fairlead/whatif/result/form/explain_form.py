@@ -269,7 +269,9 @@ class NodeExplanationForm(AnswerForm, kw_only=True, tag="NodeExplanation"):
     can_be_drained: Annotated[bool, about("`true` if nothing blocks its drain")]
     blockers: Annotated[list[NodeBlockerForm], about("what blocks its drain")]
     edits: Annotated[list[EditForm], about("changes that would help")]
-    removal: Annotated[list[RemovalCheckForm], about("what keeps autoscalers from removing it")]
+    removal: Annotated[
+        list[RemovalCheckForm], about("what keeps autoscalers from removing the node")
+    ]
     pods: Annotated[list[NodePodForm], about("the pods on the node")]
 
 
@@ -319,12 +321,16 @@ class WorkloadExplanationForm(AnswerForm, kw_only=True, tag="WorkloadExplanation
     pods: Annotated[int, about("number of its pods")]
     ready: Annotated[int, about("number of its ready pods")]
     one_more_goes_to: Annotated[str, about('the node of one more pod; `""` if none fits')]
-    one_more_equals: Annotated[int, about("number of nodes with the highest score for it")]
-    one_more_preempts: Annotated[list[str], about("pods that it would preempt")]
+    one_more_equals: Annotated[
+        int, about("number of nodes with the highest score for one more pod")
+    ]
+    one_more_preempts: Annotated[list[str], about("pods that one more pod would preempt")]
     schedule: Annotated[str | UnsetType, about("schedule of a CronJob; only for CronJobs")] = UNSET
-    time_zone: Annotated[str | UnsetType, about("its time zone; only for CronJobs")] = UNSET
+    time_zone: Annotated[
+        str | UnsetType, about("the time zone of the schedule; only for CronJobs")
+    ] = UNSET
     suspended: Annotated[
-        bool | UnsetType, about("`true` if it is suspended; only for CronJobs")
+        bool | UnsetType, about("`true` if the CronJob is suspended; only for CronJobs")
     ] = UNSET
     next_run: Annotated[
         str | UnsetType | None, about("when the next Job is due, or `null`; only for CronJobs")

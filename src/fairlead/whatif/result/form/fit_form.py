@@ -64,7 +64,7 @@ class VictimForm(Struct, forbid_unknown_fields=True):
     """A preempted pod."""
 
     pod: Annotated[str, about("the preempted pod")]
-    priority: Annotated[int, about("its priority")]
+    priority: Annotated[int, about("the priority of the preempted pod")]
 
 
 class FitGroupForm(Struct, forbid_unknown_fields=True):
@@ -94,8 +94,8 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     preempted_without_node: Annotated[
         int,
         about(
-            "of the pods that waiting pods preempted, the number without a node at the end; with "
-            "`--autoscale`, of the pods that new pods preempted"
+            "of the pods that already pending pods preempted, the number without a node at the "
+            "end; with `--autoscale`, of the pods that new pods preempted"
         ),
     ]
     breached_budgets: Annotated[list[BreachForm], about("budgets that preemptions breach")]
@@ -114,16 +114,17 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     waiting_placed_first: Annotated[
         int | UnsetType,
         about(
-            "number of waiting pods that were placed before the new pods; not with `--autoscale`"
+            "number of already pending pods that were placed before the new pods; not with "
+            "`--autoscale`"
         ),
     ] = UNSET
     waiting_without_node: Annotated[
         int | UnsetType,
-        about("number of waiting pods that found no node; not with `--autoscale`"),
+        about("number of already pending pods that found no node; not with `--autoscale`"),
     ] = UNSET
     preempted_by_waiting: Annotated[
         int | UnsetType,
-        about("number of pods that the waiting pods preempted; not with `--autoscale`"),
+        about("number of pods that already pending pods preempted; not with `--autoscale`"),
     ] = UNSET
     autoscaler: Annotated[
         str | UnsetType,
@@ -181,8 +182,8 @@ class GangFitForm(AnswerForm, kw_only=True, tag="GangFit"):
     ]
     stop: Annotated[FitStopForm, about("why no further copy fits")]
     waiting_placed_first: Annotated[
-        int, about("number of waiting pods that were placed before the new pods")
+        int, about("number of already pending pods that were placed before the new pods")
     ]
-    waiting_without_node: Annotated[int, about("number of waiting pods that found no node")]
+    waiting_without_node: Annotated[int, about("number of already pending pods that found no node")]
     refusals: Annotated[list[GangRefusalForm], about("why the next pod fits on no node")]
     nodes: Annotated[list[FitNodeForm], about("nodes with new pods")]

@@ -89,7 +89,7 @@ class GroupExplanationForm(
     queue: Annotated[GroupQueueForm | None, about("its queue, or `null`")]
     member: Annotated[str, about('the first member that could not be placed, or `""`')]
     nodes: Annotated[list[GroupNodeForm], about("nodes that cannot run this member")]
-    nodes_left_out: Annotated[int, about("number of further such nodes")]
+    nodes_left_out: Annotated[int, about("number of further nodes that cannot run this member")]
     starts_after_s: Annotated[
         float | None, about("estimated time until the group starts; `null` if unknown")
     ]
@@ -97,7 +97,7 @@ class GroupExplanationForm(
         bool, about("`true` if the group would not fit even if all other pods ended")
     ]
     victims: Annotated[list[str], about("pods that the next session evicts for the group")]
-    rule: Annotated[str | None, about("the action that evicts them, or `null`")]
+    rule: Annotated[str | None, about("the action that evicts the victims, or `null`")]
     no_evictions: Annotated[list[str], about("sentences that say why no pods are evicted")]
     remedies: Annotated[list[str], about("changes with which the group would start now")]
     plugin_failures: Annotated[list[str], about("failures of plugins")]

@@ -208,7 +208,7 @@ class QuotaUserForm(Struct, forbid_unknown_fields=True):
 
     user: Annotated[str, about("the workload or object")]
     objects: Annotated[int, about("number of its objects that count")]
-    amounts: Annotated[dict[str, str], about("what they use, by resource")]
+    amounts: Annotated[dict[str, str], about("what these objects use, by resource")]
     uses: Annotated[str, about("`amounts` as text")]
 
 
@@ -226,7 +226,7 @@ class QuotaExplanationForm(AnswerForm, kw_only=True, tag="QuotaExplanation"):
 
     next_steps: Annotated[list[NextStepForm], about("what to do next")]
     quota: Annotated[str, about("the ResourceQuota")]
-    missing_pods: Annotated[int, about("number of pods that are not created because of it")]
+    missing_pods: Annotated[int, about("number of pods that are not created because of the quota")]
     sufficient: Annotated[
         dict[str, str], about("limits with which these pods would be created, by resource")
     ]

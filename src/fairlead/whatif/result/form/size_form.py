@@ -44,7 +44,7 @@ class UnplaceablePodForm(Struct, forbid_unknown_fields=True):
     """A pod without a node, with the reason."""
 
     pod: Annotated[str, about("the pod")]
-    why: Annotated[str, about("the reason why no node takes it")]
+    why: Annotated[str, about("the reason why no node takes the pod")]
 
 
 class FailurePodForm(Struct, forbid_unknown_fields=True):
@@ -73,8 +73,8 @@ class SizeForm(AnswerForm, kw_only=True, tag="Size"):
     node_sets_tried: Annotated[
         int,
         about(
-            "with `--survive nodes=N`: number of sets of N nodes for which the search knows the "
-            "result of their failure"
+            "with `--survive nodes=N`: number of sets of N nodes whose failure was tried, or has "
+            "the same result as a failure that was tried"
         ),
     ]
     node_sets: Annotated[int, about("with `--survive nodes=N`: number of all sets of N nodes")]

@@ -34,7 +34,8 @@ class SweepMeasureForm(Struct, forbid_unknown_fields=True):
     p95: Annotated[float, about("the 95th percentile")]
     most: Annotated[float, about("the largest value")]
     worst: Annotated[
-        str, about('the parameters of the case with this value; `""` if all values are equal')
+        str,
+        about('the parameters of the case with the largest value; `""` if all values are equal'),
     ]
     case: Annotated[int, about("the number of this case")]
 
