@@ -276,7 +276,7 @@ class RunOptions:
         Parameter(
             help="Leave out the suggestions (Next: ...) at the end of the answer. This can save "
             "time: the command tries some suggestions in further simulations before it prints "
-            "them. These simulations can take longer than all the rest.",
+            "them. These simulations can take longer than the rest of the command.",
             negative=(),
         ),
     ] = False

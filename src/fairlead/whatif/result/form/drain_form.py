@@ -151,7 +151,7 @@ class DrainStepForm(Struct, forbid_unknown_fields=True):
     preempts: Annotated[
         list[str], about("pods of `waits` that can get a node by preemption instead")
     ]
-    budgets: Annotated[list[str], about("the budgets that cover pods of the node")]
+    budgets: Annotated[list[str], about("the budgets against which evictions from the node count")]
     limited: Annotated[int, about("number of evictions that count against a budget")]
 
 
