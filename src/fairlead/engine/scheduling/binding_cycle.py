@@ -145,8 +145,8 @@ class BindingCycles:
     ) -> list[Command] | BindingRefused:
         """Run PreBind; if no PreBind plugin returns commands, run Bind too.
 
-        Returns the commands of the PreBind plugins, or else the result of Bind. If a PreBind plugin
-        refuses the pod, returns a BindingRefused.
+        Returns the commands of the PreBind plugins or, if there are none, the result of Bind. If a
+        PreBind plugin refuses the pod, returns a BindingRefused.
 
         `is_expected` is True if status.nominatedNodeName has already been set to the node.
         """

@@ -18,13 +18,13 @@ from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 class SchedulerConfig:
     """The configuration of a pod scheduler: profiles, extenders and queue settings.
 
-    `profiles` have distinct scheduler names; pods with any other schedulerName are ignored.
-    `cycle_time` is the duration of a scheduling cycle in ns. At the end of this time, the cycle's
-    decision takes effect and the next cycle starts. Profiles may use `out_of_tree` plugins in
-    addition to Fairlead's own plugins, or instead of them. `extenders` apply to all profiles.
-    `meter` measures plugin durations and does not affect decisions. `version` holds the rules of
-    the Kubernetes version to follow. `gates` are the feature gates that were set explicitly,
-    including the gates in the configuration file.
+    `profiles` have distinct scheduler names. A pod is ignored if its schedulerName is not one of
+    these names. `cycle_time` is the duration of a scheduling cycle in ns. At the end of this time,
+    the cycle's decision takes effect and the next cycle starts. Profiles may use `out_of_tree`
+    plugins in addition to Fairlead's own plugins, or instead of them. `extenders` apply to all
+    profiles. `meter` measures plugin durations and does not affect decisions. `version` holds the
+    rules of the Kubernetes version to follow. `gates` are the feature gates that were set
+    explicitly, including the gates in the configuration file.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)

@@ -371,8 +371,8 @@ class Scheduler:
     ) -> list[Command]:
         """Return the extender calls `questions` if the cycle has not decided yet.
 
-        If it has decided, set the time at which it ends. If that time is `now`, end the cycle and
-        return the resulting commands; otherwise return [].
+        If the cycle has decided, set the time at which it ends. If that time is `now`, end the
+        cycle and return the resulting commands; otherwise return [].
         """
         if cycle.pending.decision is None:
             return list(questions)

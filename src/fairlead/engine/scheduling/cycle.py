@@ -66,7 +66,7 @@ def known_decision(
 ) -> Decision | None:
     """Begin the cycle of `pod`; return its decision if a shortcut finds it, else None.
 
-    If the result is None, call `find_decision`. The arguments are those of `schedule_one`.
+    If the result is None, call `find_decision`. The arguments are the same as for `schedule_one`.
     """
     if not built.framework.cluster.table.count:
         return Failure(NO_NODES)

@@ -19,9 +19,10 @@ class Placement(Struct, frozen=True):
 
     `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
     "score" for a node with the best score. If `via` is "score", `equals` is the number of nodes
-    that have the best score. Otherwise it is 1. `feasible` is the number of feasible nodes after
-    sampling and extender filters. It is 1 if `via` is "nominated". If `only_bind_runs` is set, only
-    Bind needs to run: the Reserve, Permit and PreBind plugins would do nothing for the pod.
+    that have the best score. Otherwise, `equals` is 1. `feasible` is the number of feasible nodes
+    after sampling and extender filters. `feasible` is 1 if `via` is "nominated". If
+    `only_bind_runs` is set, only Bind needs to run: the Reserve, Permit and PreBind plugins would
+    do nothing for the pod.
     """
 
     node: NodeInfo
@@ -42,8 +43,8 @@ class Failure:
     only if `post_filter_result` is set. `nominated_node` is the node to nominate; "" withdraws the
     pod's nomination, and None keeps it. `is_error` is True for an internal error and False if the
     pod is unschedulable. `commands` are the commands of the PostFilter plugins. `post_filter`
-    contains the reasons that these plugins gave. It is None if the profile has no PostFilter
-    plugins. `post_filter_failed` is True if `post_filter` is the error of a plugin.
+    contains the reasons that these plugins gave. `post_filter` is None if the profile has no
+    PostFilter plugins. `post_filter_failed` is True if `post_filter` is the error of a plugin.
     """
 
     message: str
@@ -86,7 +87,7 @@ def refusal(status: Status) -> Failure:
     """Return the failure of a pod whose placement a plugin refused with `status`.
 
     If the plugin rejected the pod, the message begins with "0/1 nodes are available", as in
-    upstream. If the plugin failed with an error, the message is that of `status`.
+    upstream. If the plugin failed with an error, the message is the message of `status`.
     """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)

@@ -74,8 +74,8 @@ class Evaluation(Struct):
     the feasible nodes. Scores are normalised to 0..100 and not weighted. The scheduler would choose
     one of the nodes in `choices`. `via` says why these nodes are preferred: "nominated", "single"
     or "score". `no_preemption` is a sentence that says why the pod may not preempt other pods; ""
-    if it may. `room` is set if the pod fits no node, but a PostFilter plugin would evict other pods
-    to make it fit.
+    if the pod may preempt. `room` is set if the pod fits no node, but a PostFilter plugin would
+    evict other pods to make it fit.
     """
 
     gated: Status | None = None

@@ -48,7 +48,8 @@ class FailureHandler:
         """Use the scheduler's `queue` and `nominator`; `reporter` receives the failures.
 
         If `observes_generation` is set, the condition PodScheduled contains observedGeneration,
-        which is the pod's metadata.generation. A pod without a generation gets none.
+        which is the pod's metadata.generation. If the pod has no generation, the condition has no
+        observedGeneration.
         """
         self._cluster = cluster
         self._queue = queue

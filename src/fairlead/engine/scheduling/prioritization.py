@@ -30,7 +30,8 @@ class Prioritization(Struct):
 
     `positions` are the indexes of these nodes in the rows of the pod's plan (`ShapePlan`).
     `by_plugin` holds normalised scores by plugin name. `explain_scores` fills `by_plugin` for all
-    plugins. The other functions of this module leave out plugins with cached scores.
+    plugins. The other functions of this module fill `by_plugin` only for plugins without cached
+    scores.
     """
 
     positions: Rows

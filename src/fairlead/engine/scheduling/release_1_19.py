@@ -51,9 +51,9 @@ def _any_pod(_pod: PodInfo) -> bool:
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
     """Return `rule` as it is in 1.19.
 
-    Only LOWEST_HIGHEST_PRIORITY differs: it assumes that the first victim has the highest priority.
-    This may be wrong, because in 1.19 the victims whose eviction violates a budget come first. A
-    later victim may have a higher priority.
+    Only LOWEST_HIGHEST_PRIORITY differs: in 1.19, the rule assumes that the first victim has the
+    highest priority. The assumption may be wrong, because in 1.19 the victims whose eviction
+    violates a budget come first, and a later victim may have a higher priority.
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """

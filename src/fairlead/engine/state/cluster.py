@@ -121,7 +121,7 @@ class Cluster:
         """Start with an empty cluster.
 
         DeviceTaintRules have an effect only if `device_taint_rules` is set. If `keeps_readiness` is
-        False, `apply` ignores every ReadinessChanged. This is allowed only if nothing reads the
+        False, `apply` ignores every ReadinessChanged. Set it to False only if nothing reads the
         readiness of pods or the restarts of their containers from the state.
         """
         self.keeps_readiness = keeps_readiness
@@ -410,8 +410,8 @@ class Cluster:
     def bound_shapes(self) -> Counter[Shape]:
         """Return the number of pods that have a node, by `Shape` (the spec as scheduling reads it).
 
-        Equal pods that were loaded together from a dump may all be counted under the shape of one
-        of them. Their requests are equal.
+        Equal pods that were loaded together from a dump have equal requests, and may all be counted
+        under the shape of one of these pods.
         """
         found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
         for one, count in self.pods.group_sizes().items():

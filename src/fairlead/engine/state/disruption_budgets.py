@@ -2,8 +2,8 @@
 
 Preemption asks for the budgets of each possible victim on each node. So a selector is evaluated
 only once for each class of pods (`PodClass`). All results are dropped when a budget is added or
-removed, or gets another selector. The results are kept when only the status of a budget changes.
-Status changes are frequent: there is one whenever a pod of the budget becomes ready or unready.
+removed, or gets a different selector. The results are kept when only the status of a budget
+changes. The status changes often: whenever a pod of the budget becomes ready or unready.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DisruptionBudgets(Sequence[PodDisruptionBudget]):
     Three facts about a budget matter for preemption: its selector, the number of allowed
     disruptions, and the recorded evictions. `limit_log` records the key of a budget whose allowed
     disruptions or recorded evictions change while its selector stays the same. `selection_version`
-    increases when a budget is added or removed, or gets another selector.
+    increases when a budget is added or removed, or gets a different selector.
     """
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:

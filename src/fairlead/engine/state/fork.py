@@ -1,4 +1,4 @@
-"""Fork: hypothetical changes of pod placement; without a commit, they are reverted.
+"""Fork: hypothetical changes of pod placement, which are reverted if they are not committed.
 
     with fork(table) as hypothesis:
         hypothesis.remove_pod(node, victim)

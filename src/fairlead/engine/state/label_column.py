@@ -78,8 +78,8 @@ class LabelColumn:
 class Domains(Struct, frozen=True):
     """The topology domain of each node.
 
-    `ids[row]` is the domain of the node at `row`, a number below `size`. It is -1 (ABSENT) if the
-    node is in no domain.
+    `ids[row]` is the domain of the node at `row`, a number below `size`; -1 (ABSENT) if the node is
+    in no domain.
     """
 
     ids: Ids

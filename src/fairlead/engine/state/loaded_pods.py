@@ -1,7 +1,7 @@
 """LoadedPods: the pods that were loaded in bulk, and the rows whose pods changed after the load.
 
 Each group contains nearly equal pods, for example the pods of one workload (`Replicas`). A reader
-that needs facts about all pods takes them from these groups. It reads single nodes only where pods
+that needs facts about all pods reads these groups. The reader reads single nodes only where pods
 have changed since the load.
 
     load of web-1 and web-2 on rows 0 and 1, and of db-1 on row 1     groups: web [0, 1], db [1]
@@ -133,8 +133,8 @@ class Representatives:
     """One PodInfo for each group of loaded pods, used for pods without a PodInfo of their own.
 
     The loaded pods of a group have the same namespace, labels, priority, requests and affinity
-    terms. Either all of them have a start time, or none has. Either all of them have volumes, or
-    none has. If a reader needs only these facts, it reads the group's PodInfo. Then no PodInfos are
+    terms. Either all pods of the group have a start time, or no pod has. The same holds for
+    volumes. If a reader needs only these facts, it reads the group's PodInfo, and no PodInfos are
     built for the single pods of the group.
     """
 

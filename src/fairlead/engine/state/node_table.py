@@ -3,7 +3,7 @@
 Every node has a row while it exists; the row of a removed node is reused. `NodeInfo` and the NumPy
 columns store the same values on purpose. Code that needs a single row reads Python ints from the
 `NodeInfo`. This is ten times faster than reading NumPy scalars. Code that needs all rows reads
-whole columns. `NodeTable` is the only writer of both.
+whole columns. Only `NodeTable` writes `NodeInfo` and the columns.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, taint_ids, nonzero_cpu,
@@ -297,7 +297,7 @@ class NodeTable:
     def note_all(self) -> None:
         """Log every node as changed.
 
-        Called when the mapping of extended resources to DeviceClasses has changed.
+        Call this method when the mapping of extended resources to DeviceClasses has changed.
         """
         self.resource_epoch += 1
         for row in self._index.values():

@@ -13,8 +13,8 @@ class PodClass:
     """The pods with one combination of namespace, labels and "is terminating", and their node rows.
 
     PodClasses are interned by `engine.state.pod_index`, so that a selector is evaluated once per
-    class instead of once per pod. If `is_removed` is set, this object is no longer in the index. A
-    pod that refers to it must then get its class from `PodIndex.pod_class_of`.
+    class instead of once per pod. If `is_removed` is set, this PodClass is no longer in the index,
+    and a pod that refers to it must get its class from `PodIndex.pod_class_of`.
     """
 
     __slots__ = ("labels", "namespace", "is_removed", "terminating", "where")

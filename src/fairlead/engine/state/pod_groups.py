@@ -35,14 +35,14 @@ class PodGroupTable:
     def remove(self, group: PodGroup) -> PodGroup | None:
         """Remove a PodGroup; return its last version, None if it was not stored.
 
-        Its member pods stay stored.
+        The member pods of the PodGroup stay stored.
         """
         return self._groups.pop(group.key, None)
 
     def put_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
         """Store the current version of a pod that names a PodGroup.
 
-        `is_scheduled` is True if the pod is on a node or assumed on one.
+        `is_scheduled` is True if the pod is on a node or assumed on a node.
         """
         key = group_key(pod)
         self._members.setdefault(key, {})[pod.id] = pod
@@ -79,13 +79,13 @@ class PodGroupTable:
         return len(self._members.get(key, {}))
 
     def scheduled_count(self, key: str) -> int:
-        """Return how many pods of the PodGroup `key` are on a node or assumed on one."""
+        """Return how many pods of the PodGroup `key` are on a node or assumed on a node."""
         return len(self._scheduled.get(key, {}))
 
     def unscheduled(self, key: str) -> Iterator[PodInfo]:
         """Yield the unscheduled pods of the PodGroup `key`, in order of arrival.
 
-        A pod is unscheduled if it is neither on a node nor assumed on one.
+        A pod is unscheduled if it is neither on a node nor assumed on a node.
         """
         scheduled = self._scheduled.get(key, {})
         for pod in self._members.get(key, {}).values():

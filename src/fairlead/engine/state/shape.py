@@ -2,9 +2,9 @@
 
 Plugin caches are keyed by shape. Selectors, requests, ports and images are computed once per
 distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part of
-the shape. `PodInfo` has them. A shape does not contain a pod's volumes, only whether a volume
-plugin needs them. The reason is that volumes differ between pods. Each pod of a StatefulSet has its
-own claims, and almost every pod has a token volume with a random name.
+the shape, but of `PodInfo`. A shape does not contain a pod's volumes, only whether a volume plugin
+needs them. Volumes differ between pods: each pod of a StatefulSet has its own claims, and almost
+every pod has a token volume with a random name.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Shape:
     (millicores, memory bytes) with upstream's defaults for containers without requests
     (least_allocated.go). `has_volumes` is True if a volume plugin may need the volumes of the
     shape's pods. `spec` is the spec of one of these pods, so `spec.volumes` lacks the volumes of
-    the others.
+    the other pods.
     """
 
     __slots__ = (
@@ -184,7 +184,7 @@ def _reported_resources_key(pod: Pod) -> object:
     """Return the resources in the pod's status, for comparisons with other pods.
 
     Returns None if these resources do not change the pod's requests. Every running pod reports
-    resources. Except during a resize, the reported resources equal those of the spec.
+    resources. Except during a resize, the reported resources equal the resources in the spec.
     """
     spec, status = pod.spec, pod.status
     statuses = status.container_statuses
@@ -199,7 +199,7 @@ def _reported_resources_key(pod: Pod) -> object:
 
 
 def _is_resized(spec: PodSpec, statuses: Sequence[ContainerStatus]) -> bool:
-    """Return whether the requests in `statuses` differ from those of the containers in `spec`."""
+    """Return whether the requests in `statuses` differ from the container requests in `spec`."""
     reported = [one for one in statuses if one.resources is not None]
     if not reported:
         return False
@@ -215,7 +215,7 @@ def _is_resized(spec: PodSpec, statuses: Sequence[ContainerStatus]) -> bool:
 def _have_equal_reported_resources(one: Pod, other: Pod) -> bool:
     """Return whether two pods have equal `_reported_resources_key`s.
 
-    This is fast if the resources in their statuses are equal.
+    The comparison is fast if the resources in the pods' statuses are equal.
     """
     before, after = one.status, other.status
     statuses, others = before.container_statuses, after.container_statuses

@@ -45,8 +45,8 @@ class KeyedCounts:
 class HypotheticalKeyedCounts:
     """Counts for each topology key and domain; hypothetical changes can be applied to them.
 
-    Until the first change, the counts are equal to those of `source`. The first change sets
-    `source` to None.
+    Until the first change, the counts equal the counts in `source`. The first change sets `source`
+    to None.
     """
 
     __slots__ = ("_by_key", "_table", "source")
@@ -129,8 +129,7 @@ class CountsCache(Generic[Key, Entry]):
     def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
         """Create an empty cache of counts for `table`.
 
-        Each entry covers all rows of `table`. Several entries together cover at most `rows_max`
-        rows.
+        Each entry covers all rows of `table`. All entries together cover at most `rows_max` rows.
         """
         self._table = table
         self._rows_max = rows_max

@@ -6,10 +6,12 @@
     a ControllerRevision without a controller                     adopted
 
 If a workload is deleted with `--cascade=orphan` and created again, it adopts its former pods and
-revisions. A Job does so only with `manualSelector`, because other selectors contain the Job's uid.
+revisions. A Job adopts its former pods only if `manualSelector` is set, because other selectors
+contain the Job's uid.
 
-A pod that a Job adopts gets the tracking finalizer, and a pod that a Job releases loses it. If the
-Job of a pod is gone, `JobOrphans` first removes the finalizer. The pod is adopted afterwards.
+A pod that a Job adopts gets the tracking finalizer, and a pod that a Job releases loses the
+finalizer. If the Job of a pod is gone, `JobOrphans` first removes the finalizer. The pod is adopted
+afterwards.
 
 upstream: pkg/controller/controller_ref_manager.go:ClaimObject,
 pkg/controller/statefulset/stateful_set.go:adoptOrphanRevisions

@@ -74,8 +74,8 @@ def volume_providers(
 ) -> tuple[Controller, ...]:
     """Return the controllers that do the work of CSI drivers.
 
-    If `provisions` is set, one of them provisions volumes. The controller `Volumes` provisions
-    volumes itself, so `provisions` is needed only if another program replaces `Volumes`.
+    If `provisions` is set, one of these controllers provisions volumes. The controller `Volumes`
+    provisions volumes itself, so `provisions` is needed only if another program replaces `Volumes`.
     """
     provisioner: tuple[Controller, ...] = ()
     if provisions:

@@ -28,14 +28,14 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     write status, events and revisions for API clients. CronJobs, endpoints and adoption then run as
     well (see `environment`). A simulation with CronJobs also sets `serves_clients`, because the
     CronJob controller reads the status of Jobs. Every simulation sets `starts_from_dump`. This
-    setting tells the controllers that objects may be missing, such as the owners of pods. It has an
-    effect only together with `serves_clients`. `follow_up_interval` (ns) concerns owners with many
-    pods (see `FollowUpPace`). It is the shortest time between two reactions to pod changes of such
-    an owner. `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
-    Generated names, for example of the pods of a ReplicaSet, are derived from serial numbers. Each
-    owner has its own serial numbers, none below `first_serial`. A process that continues with
-    stored objects must set `first_serial` to a larger number than before. Otherwise, names repeat.
-    `seed` determines the order in which a DaemonSet updates its pods.
+    setting tells the controllers that objects may be missing, such as the owners of pods. The
+    setting has an effect only if `serves_clients` is also set. `follow_up_interval` (ns) concerns
+    owners with many pods (see `FollowUpPace`). The interval is the shortest time between two
+    reactions to pod changes of such an owner. `max_unavailable_stateful_set` is the feature gate
+    MaxUnavailableStatefulSet. Generated names, for example of the pods of a ReplicaSet, are derived
+    from serial numbers. Each owner has its own serial numbers, none below `first_serial`. A process
+    that continues with stored objects must set `first_serial` to a larger number than before.
+    Otherwise, names repeat. `seed` determines the order in which a DaemonSet updates its pods.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT

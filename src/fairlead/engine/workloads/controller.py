@@ -3,8 +3,8 @@
 These kinds are ReplicaSet, ReplicationController, StatefulSet, DaemonSet and Job. An object of
 these kinds is an *owner*. Each owner has an `OwnerRule` that decides about its pods, and each
 Deployment has a `Rollout`. This controller finds the owners affected by a stimulus and runs their
-rules. The objects that exist at the start are a *snapshot*. All of them are stored before any rule
-runs. So a rule also counts pods that are listed after their owner.
+rules. The objects that exist at the start are a *snapshot*. All objects of the snapshot are stored
+before any rule runs. So a rule also counts pods that are listed after their owner.
 """
 
 from __future__ import annotations
@@ -365,10 +365,10 @@ class Workloads:
     def _stop_replacing(self, one: ApiObject) -> None:
         """Stop replacing the pods of owners that have an UnknownOwnerRule.
 
-        If `one` is a Namespace, these are all such owners in the Namespace. Otherwise, `one` itself
-        is the owner: a custom resource, a Deployment, or a pod that no controller replaces.
-        Programs such as Flink and Spark make a Deployment or pod the owner of the pods that they
-        create.
+        If `one` is a Namespace, this concerns all such owners in the Namespace. Otherwise, only the
+        owner `one` is concerned: a custom resource, a Deployment, or a pod that no controller
+        replaces. Programs such as Flink and Spark make a Deployment or pod the owner of the pods
+        that they create.
 
         `one` is deleted or being deleted. In a Namespace that is being deleted, the API server
         refuses new pods. When an owner is deleted, the garbage collector deletes the owner's pods.

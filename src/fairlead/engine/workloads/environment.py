@@ -1,7 +1,7 @@
 """ControllerEnvironment: component variants for a served cluster and for a simulation.
 
-The rules of all controllers are the same in both. This module selects different components for two
-reasons:
+The rules of all controllers are the same in a served cluster and in a simulation. This module
+selects different components for two reasons:
 
     clients                  API clients of a served cluster read status, events and revisions, so
                              the controllers write them. No client reads a simulation. Null objects
@@ -47,12 +47,12 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 class ControllerEnvironment(Struct, frozen=True, kw_only=True):
-    """The parts in which the controllers of a served cluster differ from those of a simulation.
+    """The parts that differ between the controllers of a served cluster and of a simulation.
 
     If `follows_all_pods` is set, every change of a pod makes the controllers check the pod's owner,
     because the owner's status may change. If `tracks_jobs` is set, each pod of a Job has a
     finalizer until the Job's status counts the pod. `adopts` tells whether an owner adopts a pod
-    that no owner controls. It is None if the controller Adoption does not run.
+    that no owner controls. `adopts` is None if the controller Adoption does not run.
     """
 
     events: EventSink

@@ -3,8 +3,8 @@
 Thousands of pods may start one after the other. Each change would cause a status write that the
 next change makes obsolete. Upstream's controllers combine these changes, because a sync of a large
 owner takes time. Here a sync takes no time, so this class combines the changes instead. The first
-change is followed up immediately. Later changes within an interval are followed up together at its
-end.
+change is followed up immediately. Later changes within an interval are followed up together at the
+end of the interval.
 """
 
 from __future__ import annotations

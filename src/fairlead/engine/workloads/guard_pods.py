@@ -1,9 +1,9 @@
 """GuardPods: recreates OpenShift's guard pods on their nodes.
 
 A guard pod has no owner, so no Kubernetes controller replaces it after an eviction. An OpenShift
-operator creates it again once its node is schedulable. A simulation may drain the control plane
-nodes one after another. Without GuardPods, the drain of the second node would never end, because
-the disruption budget of the guard pods allows only one missing pod.
+operator creates the guard pod again once the pod's node is schedulable. A simulation may drain the
+control plane nodes one after another. Without GuardPods, the drain of the second node would never
+end, because the disruption budget of the guard pods allows only one missing pod.
 
 The simulated operator reacts after SYNC_DELAY. The delay keeps virtual time advancing if, for
 example, preemption removes each guard pod as soon as it is created. Unlike the operator, GuardPods
@@ -65,7 +65,7 @@ class GuardPods(Struct):
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next guard pods are created; None if none is due."""
+        """Return the time at which the next guard pods are created; None if no guard pod is due."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

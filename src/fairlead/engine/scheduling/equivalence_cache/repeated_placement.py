@@ -18,8 +18,8 @@ These data are nodes, related objects, DeviceClasses, and the affinity terms of 
 
 A node is left out if the pod and the pods nominated to the node do not fit together
 (`nominated_pods`). All plugins run for pods that have a nomination or belong to a PodGroup.
-Upstream reuses the results of a cycle as well. It does so only if no further equal pod fits the
-node on which the last pod was placed (framework/runtime/batch.go: GetNodeHint).
+Upstream also reuses the results of a cycle, but only if no further equal pod fits the node on which
+the last pod was placed (framework/runtime/batch.go: GetNodeHint).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _KEPT_MAX: Final = 1_024
 class _Kept(Struct, frozen=True, eq=False):
     """The common part of the cycles of equal pods.
 
-    `accepted` finds the best of the nodes that InterPodAffinity accepts. It is None if
+    `accepted` finds the best of the nodes that InterPodAffinity accepts. `accepted` is None if
     InterPodAffinity does not run for these pods. `only_bind_runs` is set if the Reserve, Permit and
     PreBind plugins have nothing to do for these pods.
     """

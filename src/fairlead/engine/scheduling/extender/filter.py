@@ -1,7 +1,8 @@
 """Extender filters: remove the feasible nodes that an extender rejects.
 
-The extenders are called one after the other. Each gets the nodes that the previous one accepted.
-The reason for a rejected node is the text in the extender's answer, which may be empty.
+The extenders are called one after the other. Each extender gets the nodes that the previous
+extender accepted. The reason for a rejected node is the text in the extender's answer, which may be
+empty.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassExtenders; extender.go: Filter
 """
 

@@ -1,8 +1,8 @@
 """Extender preemption: lets extenders remove candidates and change their victims.
 
-The extenders are called one after the other. Each gets the candidates that the previous one
-accepted. An extender may replace the proposed victims. Every victim that it returns must be on the
-candidate node and have a lower priority than the preemptor.
+The extenders are called one after the other. Each extender gets the candidates that the previous
+extender accepted. An extender may replace the proposed victims. Every victim that it returns must
+be on the candidate node and have a lower priority than the preemptor.
 upstream: framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption
 """
 

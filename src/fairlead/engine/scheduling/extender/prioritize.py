@@ -82,7 +82,7 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """Return a copy of `totals` with the weighted scores of the extenders added.
+    """Return the sums of `totals` and the extenders' weighted scores, by node name.
 
     `totals` maps node names to scores. `given` contains pairs of an extender and its scores by node
     name. Each score is multiplied by the extender's weight. As in Go, a sum that overflows wraps at

@@ -99,7 +99,7 @@ class DefaultPreemption:
     def evaluates_every_node(self) -> bool:
         """Whether a search evaluates all nodes, and no plugin limits which pods can be victims.
 
-        Suppose that this is True and a search finds no candidate. Then a search for another pod
+        If `evaluates_every_node` is True and a search finds no candidate, a search for another pod
         with an equal `equivalence_key` also finds none, as long as the cluster does not change.
         """
         return not self._is_sampled and not self._policy.eligibility

@@ -20,9 +20,9 @@ WAITING: Final = "not eligible due to a terminating pod on the nominated node."
 def ineligibility(
     pod: PodInfo, nominated_node: str, diagnosis: Diagnosis, policy: PreemptionPolicy
 ) -> str:
-    """Return the reason for which `pod` may not preempt; "" if it may.
+    """Return the reason for which `pod` may not preempt; "" if `pod` may preempt.
 
-    There are two reasons:
+    A reason is one of two facts:
     - The preemptionPolicy of `pod` is Never, and `policy.honors_never` is set.
     - `pod` must wait for a terminating pod on `nominated_node`, usually one of the victims of
       `pod`. `policy` defines for which terminating pods `pod` waits. `pod` waits for none of them

@@ -5,11 +5,11 @@
        on the node are cleared                            preemptor passes PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
-event Preempted. A victim that waits on Permit or PreBind is not bound yet. It is not deleted: its
-binding is canceled, and it goes back to the queue. Each phase waits for the outcomes of the
-previous phase. If a victim no longer exists, it counts as removed. If a victim exists but cannot be
-removed, the current phase is completed. The preemption then ends without the next phase. If any
-command failed, the preemptor is retried when the preemption ends.
+event Preempted. A victim that waits on Permit or PreBind is not bound yet. Such a victim is not
+deleted: its binding is canceled, and the victim goes back to the queue. Each phase waits for the
+outcomes of the previous phase. If a victim no longer exists, it counts as removed. If a victim
+exists but cannot be removed, the preemption ends after the current phase. If any command failed,
+the preemptor is retried when the preemption ends.
 
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """

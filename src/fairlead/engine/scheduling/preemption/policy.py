@@ -1,7 +1,7 @@
 """PreemptionPolicy: the eligibility and order of victims, and the rules that rate candidates.
 
-The defaults are the rules of Kubernetes 1.36. The plugins of a profile may replace some of them
-(`engine.framework.preemption.policy`), and a `SchedulerVersion` may replace others.
+The defaults are the rules of Kubernetes 1.36. The plugins of a profile may replace some of these
+rules (`engine.framework.preemption.policy`), and a `SchedulerVersion` may replace other rules.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class PreemptionPolicy(Struct, frozen=True):
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
         """Return `victims` in the order in which they are evicted.
 
-        The most important victim comes first. But if `groups_violating` is set, as in 1.19, the
-        order of `victims` is kept. In this order, the pods whose eviction violates a budget come
-        first.
+        If `groups_violating` is not set, the most important victim comes first. If it is set, as in
+        1.19, the order of `victims` is kept; in `victims`, the pods whose eviction violates a
+        budget come first.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 

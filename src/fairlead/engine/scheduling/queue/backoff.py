@@ -31,7 +31,7 @@ class BackoffConfig(Struct, frozen=True):
     `max_in_unschedulable`.
     `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
     that are backing off. A backoff ends right after its expiry or, if `ends_at_expiry` is set,
-    exactly at its expiry.
+    exactly at this time.
     """
 
     initial: DurationNs = INITIAL_DEFAULT
@@ -56,9 +56,9 @@ class BackoffClock(Struct, frozen=True):
         """Return the time at which backoff number `count`, which began at `since`, expires.
 
         The time is rounded down to a multiple of `window`. The backoff counts as still running at
-        the returned time (`is_on`). If the configuration sets `ends_at_expiry`, the backoff must
-        end at the expiry itself. So 1 ns is subtracted from the result. Returns 0 if `count`
-        is 0, because there is no backoff then.
+        the returned time (`is_on`). If the configuration sets `ends_at_expiry`, 1 ns is subtracted
+        from the result, so that the backoff ends at the expiry itself. Returns 0 if `count` is 0,
+        because there is no backoff then.
         """
         if count <= 0:
             return 0
@@ -73,7 +73,7 @@ class BackoffClock(Struct, frozen=True):
     def release_at(self, expiry: Instant) -> Instant:
         """Return the time at which a pod whose backoff ends at `expiry` is released.
 
-        This is the first flush of the backoff queue after `expiry`.
+        The returned time is the time of the first flush of the backoff queue after `expiry`.
         """
         ticks = (expiry - self.phase) // _FLUSH_PERIOD + 1
         return self.phase + ticks * _FLUSH_PERIOD

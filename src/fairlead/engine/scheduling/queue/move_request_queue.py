@@ -1,12 +1,11 @@
 """MoveRequestQueue: the scheduling queue of versions without queueing hints, such as 1.19.
 
 An event that may make pods schedulable is a *move request*. It moves all unschedulable pods to the
-active or backoff queue, whichever plugin rejected them. There is one exception: if a pod that has a
-node is added or changed, the request moves only some unschedulable pods. These are the pods with a
-required pod affinity term that matches the added or changed pod. If there was a move request since
-the last pop, a failed pod goes to the backoff queue. Otherwise it goes to the unschedulable pool,
-even after an error. An updated pod becomes active immediately if it was backing off or in flight,
-or if more than its status changed.
+active or backoff queue, whichever plugin rejected them. But if a pod that has a node is added or
+changed, the request moves only unschedulable pods with a required pod affinity term that matches
+the added or changed pod. If there was a move request since the last pop, a failed pod goes to the
+backoff queue. Otherwise it goes to the unschedulable pool, even after an error. An updated pod
+becomes active immediately if it was backing off or in flight, or if more than its status changed.
 upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """
 
@@ -105,7 +104,7 @@ class MoveRequestQueue(SchedulingQueue):
         return queued.attempts
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
-        """Requeue a popped pod whose attempt failed, unless an update has already requeued it."""
+        """Requeue a popped pod whose attempt failed, if no update has requeued the pod already."""
         if self._pods.get(queued.info.key) in (None, queued):
             super().put_back(queued, now, plugins)
 

@@ -34,11 +34,10 @@ class QueuedPod(Struct, eq=False):
     then. `gated_by` is the PreEnqueue plugin that rejects the pod now, or "". `equivalence_class`
     is (version, number): a version of the pod, and the number of the equivalence class of this
     version. The pair is valid only while `info` is this version. `window` is the time at which the
-    pod's backoff ends, as `BackoffClock` truncates it. It is 0 if there is no backoff.
-    `first_active` is the time at which the pod first entered the active queue. `activated_at` is
-    the time of the pod's last activation. `activations` is the number of the pod's activations at
-    exactly that time. An entry of an `EntryQueue` is valid only if it has the pod's current
-    `token`.
+    pod's backoff ends, as `BackoffClock` truncates it; 0 if there is no backoff. `first_active` is
+    the time at which the pod first entered the active queue. `activated_at` is the time of the
+    pod's last activation. `activations` is the number of the pod's activations at exactly that
+    time. An entry of an `EntryQueue` is valid only if it has the pod's current `token`.
     """
 
     info: PodInfo
@@ -70,7 +69,7 @@ class QueuedPod(Struct, eq=False):
     def backoff_count(self) -> int:
         """The count that determines the backoff.
 
-        After an error, this is the number of errors since the last rejection. After a rejection, it
-        is the number of all rejections.
+        After an error, the count is the number of errors since the last rejection. After a
+        rejection, the count is the number of all rejections.
         """
         return self.error_count or self.unschedulable_count

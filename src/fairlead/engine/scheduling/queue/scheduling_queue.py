@@ -11,8 +11,8 @@ ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of 
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
 whose last attempt ended with an error always waits in ERROR_BACKOFF until its backoff ends. A pod
 leaves UNSCHEDULABLE if an event may make it schedulable. The plugins that rejected the pod decide
-this. The periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by
-default five minutes.
+whether an event may make the pod schedulable. The periodic *leftover flush* releases pods that have
+been in UNSCHEDULABLE for too long, by default five minutes.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
@@ -295,9 +295,9 @@ class SchedulingQueue:
     def _wake_alike(self, plugins: tuple[str, ...]) -> bool:
         """Return whether pods with equal equivalence keys can be woken together.
 
-        True means that no event wakes only some of them. This is the case if `wakes_alike` is True
-        for all `plugins` in every profile. `plugins` are the names of the plugins that rejected the
-        pods.
+        The result is True if `wakes_alike` is True for all `plugins` in every profile. Then every
+        event wakes either all or none of the pods with equal keys. `plugins` are the names of the
+        plugins that rejected the pods.
         """
         found = self._wakes_alike.get(plugins)
         if found is None:
@@ -350,8 +350,8 @@ class SchedulingQueue:
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
         """Wake pods as if `pod` had left its nominated node.
 
-        Pods of higher priority than `pod` are not woken. Called if a nomination ended without a
-        binding.
+        Call this method if the nomination of `pod` ended without a binding. Pods of higher priority
+        than `pod` are not woken.
         """
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
         self.wake(event, now)
@@ -391,7 +391,7 @@ class SchedulingQueue:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which `pop` may return another pod; IMMEDIATELY if it may now.
+        """Return the next time at which `pop` may return a pod; IMMEDIATELY if this time has come.
 
         Returns None if no pod can be popped until something changes.
         """

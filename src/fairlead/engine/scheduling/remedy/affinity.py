@@ -39,11 +39,11 @@ def propose_for_node_affinity(
 ) -> Iterator[RemedyChange]:
     """Yield changes of the node's labels, then changes that drop requirements of the pod.
 
-    The nodeSelector and each required term are considered separately. The terms are those of the
-    pod's node affinity and of the profile's addedAffinity. A label change is proposed if the node
-    fails exactly one requirement of a term, or exactly one entry of the nodeSelector. No label
-    change is proposed for the operators Gt and Lt, or for terms with matchFields. A label that
-    states a fact about the machine, such as its zone, is never changed.
+    The nodeSelector and each required term are considered separately. The terms come from the pod's
+    node affinity and from the profile's addedAffinity. A label change is proposed if the node fails
+    exactly one requirement of a term, or exactly one entry of the nodeSelector. No label change is
+    proposed for the operators Gt and Lt, or for terms with matchFields. A label that states a fact
+    about the machine, such as its zone, is never changed.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
@@ -72,10 +72,10 @@ def propose_for_node_affinity(
 def _is_known_fact(node: NodeInfo, key: str) -> bool:
     """Return whether the label `key` states a fact about the machine of `node`.
 
-    Such a label must not be changed. Another value would be wrong, and the kubelet would correct it
-    at its next start (kubelet_node_status.go: updateDefaultLabels). A label of a cloud provider
-    must not be added either, because the label alone does not turn the node into a spot machine or
-    a member of a node pool.
+    Such a label must not be changed: a different value would be wrong, and the kubelet would
+    correct the value at its next start (kubelet_node_status.go: updateDefaultLabels). A label of a
+    cloud provider must not be added either, because the label alone does not turn the node into a
+    spot machine or a member of a node pool.
     """
     return is_provider_label(key) or (key in MACHINE_FACTS and key in node.labels)
 
@@ -133,7 +133,8 @@ def drop_pod_affinity(
 ) -> Iterator[RemedyChange]:
     """Yield changes of `pod` that drop terms of its pod affinity and anti-affinity.
 
-    For each required term, a change drops only this term. The last change drops all terms.
+    Yields one change for each required term, which drops only this term, and at last a change that
+    drops all terms.
     """
     yield from _drop_terms(pod.pod)
     if pod.pod.spec.affinity is not None:

@@ -15,8 +15,8 @@ class RemedyChange(Struct, frozen=True):
 
     `what` is the text for users. Exactly one of the next three fields is set. `pod` is the changed
     pod to schedule, `node` is the changed node, and `without` contains the pods to delete.
-    `is_drastic` is set if the change lowers a request of the pod by more than half. The pod could
-    then hardly do its work.
+    `is_drastic` is set if the change lowers a request of the pod by more than half. After such a
+    change, the pod could hardly do its work.
     """
 
     what: str

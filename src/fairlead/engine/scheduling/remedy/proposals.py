@@ -131,7 +131,7 @@ def _free_attachments(
 
     Only pods on `node` that have volumes are deleted, the least important pods first. A volume
     with a VolumeAttachment counts against the node's volume limit even after its pod is deleted.
-    So it is possible that none of the deletions helps.
+    So all of the deletions may be useless.
     """
     users = [other for other in node.pods.values() if other.shape.has_volumes]
     users.sort(key=importance, reverse=True)

@@ -25,8 +25,8 @@ def lower_requests(
 ) -> Iterator[RemedyChange]:
     """Yield the change that lowers the pod's requests to the free amounts on the node.
 
-    Yields nothing for a node that is too small even without pods, because the pod is meant for
-    larger nodes. Also yields nothing if a lacking resource is used up on the node.
+    Yields nothing if the node is too small even without pods, because the pod is meant for larger
+    nodes. Also yields nothing if no amount of a lacking resource is free on the node.
     """
     if capacity_problem(framework, pod, node):
         return

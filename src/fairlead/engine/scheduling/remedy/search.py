@@ -40,8 +40,8 @@ def find_remedy(
 ) -> Remedy | None:
     """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
-    The changes do not delete pods for which `keeps` returns True. If `keeps` is None, they delete
-    no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector.
+    The changes do not delete pods for which `keeps` returns True. If `keeps` is None, the changes
+    delete no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector.
 
     The result is a single change if one is enough. Returns None if the search finds no remedy. Also
     returns None if the operating system or the architecture of the node is not the one that the pod
@@ -78,9 +78,9 @@ class _Search(NamedTuple):
         `status` is the rejection of the pod after `chain`. If a change makes the pod fit, the
         result is (change, None). Otherwise, the result is (change, next rejection) for the first
         change that makes progress, or None if no change makes progress. A change makes progress if
-        the next rejection and `status` come from different plugins. It also makes progress if
-        `status` is unresolvable and the next rejection is not. Unresolvable means that the deletion
-        of pods cannot help.
+        the next rejection and `status` come from different plugins. A change also makes progress if
+        the deletion of pods cannot help against `status` (it is unresolvable), but may help against
+        the next rejection.
         """
         progress: tuple[RemedyChange, Status | None] | None = None
         for change in self._proposals(status, chain):
@@ -181,8 +181,8 @@ def _with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator
 def _as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
     """Return `pod` as it is after `changes`.
 
-    The result is the pod of the last change that has one (`RemedyChange.pod`). If no change has
-    one, the result is `pod` itself.
+    The result is the pod of the last change that sets `RemedyChange.pod`. If no change sets it, the
+    result is `pod` itself.
     """
     for change in changes:
         if change.pod is not None:

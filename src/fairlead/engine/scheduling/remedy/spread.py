@@ -26,12 +26,11 @@ _FEWER_DOMAINS_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield changes for each DoNotSchedule constraint, then one that drops all spread constraints.
+    """Yield changes for each DoNotSchedule constraint, then a change that drops all constraints.
 
     A change for one constraint labels the node, lowers minDomains, raises maxSkew or stops
-    enforcing the constraint. A lower minDomains comes before a higher maxSkew: if there are fewer
-    domains than minDomains, more pods are then admitted, but the pods stay as evenly spread as
-    before.
+    enforcing the constraint. The change of minDomains comes before the change of maxSkew, because a
+    lower minDomains keeps the pods as evenly spread as before.
 
     The default constraints of the profile apply only to pods without constraints. For such a pod,
     the changes label the node or give the pod its own constraint.
@@ -63,8 +62,8 @@ def propose_for_spread(
 def _fewer_domains(framework: Framework, constraint: TopologySpreadConstraint) -> Iterable[int]:
     """Return up to _FEWER_DOMAINS_MAX lower values of minDomains, highest first.
 
-    A value above the number of domains has the same effect as the current value, so it is left out.
-    The number of domains that count for the pod can be lower, for example because of its node
+    Values above the number of domains have the same effect as the current value, so they are left
+    out. The number of domains that count for the pod can be lower, for example because of its node
     affinity.
     """
     present = constraint.min_domains or 1

@@ -85,8 +85,8 @@ class DeviceLedger:
     def holders(self, device: DeviceId) -> list[str]:
         """Return the keys of the claims that hold the whole device.
 
-        Usually, there is at most one such claim. There are more if another writer allocated the
-        device twice.
+        Usually, at most one claim holds the device. Several claims hold the device if another
+        writer allocated it several times.
         """
         return sorted(self._holders.get(device, ()))
 
@@ -115,8 +115,8 @@ class DeviceLedger:
     def assume(self, claim: ResourceClaim, allocation: ClaimAllocation, group: str = "") -> None:
         """Record that `claim` will get `allocation`; `revert` undoes this.
 
-        If the claim does not exist yet, its uid is "". The pods of the PodGroup `group` can share
-        the allocation before the API shows it.
+        If the claim does not exist yet, the uid of `claim` is "". The pods of the PodGroup `group`
+        can share the allocation before the API shows it.
         """
         self._assumed[claim.key] = _Assumption(claim.metadata.uid, allocation, group)
         self._hold(claim.key, allocation)

@@ -49,8 +49,8 @@ class PoolDevice(Struct, frozen=True, eq=False):
 class Pool(Struct, frozen=True, eq=False):
     """The newest generation of a pool.
 
-    `flaw` is the reason why the pool is invalid on every node, "" if it is valid. An incomplete
-    pool has no flaw.
+    `flaw` is the reason why the pool is invalid on every node, "" if there is no such reason. An
+    incomplete pool has no flaw.
     """
 
     id: PoolId
@@ -62,7 +62,7 @@ class Pool(Struct, frozen=True, eq=False):
 class NodeDevicePool(Struct, frozen=True, eq=False):
     """The devices of `pool` that one node can use.
 
-    `flaw` is the reason why the pool is invalid on the node, "" if it is valid.
+    `flaw` is the reason why the pool is invalid on the node, "" if the pool is valid.
     """
 
     pool: Pool
@@ -116,7 +116,7 @@ class DevicePools:
         self._forget(pool, changed)
 
     def remove(self, name: str) -> None:
-        """Remove the slice `name`; does nothing if it does not exist."""
+        """Remove the slice `name`; do nothing if the slice does not exist."""
         gone = self._id_of.pop(name, None)
         if gone is None:
             return

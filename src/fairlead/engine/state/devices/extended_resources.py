@@ -2,8 +2,8 @@
 
 Every class provides the resource `deviceclass.resource.kubernetes.io/<class>`, and also the
 resource in `spec.extendedResourceName`, if this field is set. If two classes provide the same
-resource, the class that was created later is used. If both were created at the same time, the class
-whose name sorts first is used.
+resource, the class that was created later is used. If both classes were created at the same time,
+the class whose name sorts first is used.
 
 upstream: plugins/dynamicresources/extended: ExtendedResourceCache, DeviceClassMapping
 """

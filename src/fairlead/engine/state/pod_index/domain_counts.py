@@ -1,10 +1,10 @@
 """DomainCounts: the number of matching pods in each topology domain, kept up to date.
 
-A domain is a value of a node label. It is identified by the value's id in the label's column
-(`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
-computation. The row of a node in the table of nodes can get another domain when a node is added or
-removed, or when its labels or taints change. If so, `refresh` subtracts the pods on the row from
-the sum of the old domain, and adds them to the sum of the new domain.
+A domain is a value of a node label. A domain is identified by the value's id in the label's column
+(`engine.state.label_column`). Every added or removed pod updates the sums, so reading the sums
+needs no computation. The row of a node in the table of nodes can get another domain when a node is
+added or removed, or when its labels or taints change. If so, `refresh` subtracts the pods on the
+row from the sum of the old domain, and adds them to the sum of the new domain.
 
 Example: a node of zone a is removed. The pods of the node were removed before, so the sum of zone a
 no longer includes them. `refresh` finds that the node's row has no domain any more. No counted pod
@@ -57,7 +57,7 @@ class DomainCounts:
     reading.
 
     Invariant if `_read` is not -1: `sums` and `pods` equal what `_add_up` would compute for the
-    domains `_ids`. These are the domains of the rows at the last call of `refresh`.
+    domains `_ids`. `_ids` are the domains of the rows at the last call of `refresh`.
     """
 
     __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sign_changes", "_sources",
@@ -109,7 +109,7 @@ class DomainCounts:
         return self._sources
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Update the sums: `row` has `pods` more pods now (fewer if negative).
+        """Update the sums: `row` has `pods` more pods now; fewer pods if `pods` is negative.
 
         The weights of these pods add up to `weight`.
         """

@@ -1,16 +1,16 @@
 """PodIndex: the rows of pods, indexed for affinity and topology spread rules.
 
 Every placed pod is indexed under its `PodClass` (namespace, labels, terminating) and under each of
-its `PlacedTerm`s (its affinity terms). Label selectors are evaluated for classes. Placed terms are
-evaluated for the classes of incoming pods. Equal classes and equal terms are stored once. So each
-selector is evaluated once per class, not once per pod. Classes and terms notify their counters
-(`DomainCounts`) when a pod is added or removed.
+its `PlacedTerm`s (its affinity terms). Equal classes and equal terms are stored once. Label
+selectors are evaluated once per class, not once per pod. Placed terms are evaluated for the classes
+of incoming pods. Classes and terms notify their counters (`DomainCounts`) when a pod is added or
+removed.
 
     pod ── pod class ── selectors passed to `watch` ────▶ DomainCounts
       └─── placed terms ── incoming pods that match ────▶ DomainCounts
 
 `NodeTable` is the only writer. Forks (`engine.state.fork`) also change pods through `NodeTable`. So
-their hypothetical changes are counted too.
+the hypothetical changes of a fork are counted too.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ class PodIndex:
     def candidates(self, selector: LabelSelector | None) -> Iterable[PodClass]:
         """Return a superset of the classes whose labels `selector` matches.
 
-        If `selector` requires a certain label, these are the classes with that label, otherwise all
-        classes.
+        If `selector` requires a certain label, the result contains the classes with that label,
+        otherwise all classes.
         """
         return self._with_label(anchor_of(selector))
 

@@ -7,7 +7,7 @@ The next scheduling cycle treats an assumed volume as taken, and an assumed clai
 node. `restore_volume` and `restore_claim` drop an assumption.
 
 Upstream ends an assumption at any newer version of the object. Here only a version that shows the
-decision ends an assumption. So a concurrent update does not end it.
+decision ends an assumption. So a concurrent update of the object does not end the assumption.
 
 upstream: plugins/volumebinding/assume_cache.go
 """

@@ -57,8 +57,8 @@ class CronJobState(Struct):
     (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were unfinished
     when another client deleted them; the next sync records a MissingJob event for each. `undeleted`
     contains the refused deletions, by Job name. `reported` is the note of the last event. If the
-    next event has the same note, the next event is not recorded. `successful_at` is
-    lastSuccessfulTime, or "" if no Job has succeeded. `due` is the next scheduled time.
+    next event has the same note, it is not recorded. `successful_at` is lastSuccessfulTime, or ""
+    if no Job has succeeded. `due` is the next scheduled time.
     """
 
     view: CronJob
@@ -117,7 +117,7 @@ class CronJobState(Struct):
     def _since(self) -> Instant:
         """The last scheduled time for which a Job was created.
 
-        If there is none, this is the time at which the CronJob was created.
+        If no Job was created, `_since` is the time at which the CronJob was created.
         """
         return (
             parse_timestamp(self.view.metadata.creation_timestamp)
@@ -181,8 +181,8 @@ class CronJobState(Struct):
     def overdue(self, schedule: Schedule, now: Instant) -> Instant | None:
         """Return the scheduled time for which a Job may start now; None if there is none.
 
-        This is the last time of `schedule` that is not after `now`. Returns None if this time is
-        `last`, the time of the latest Job, or was missed by more than startingDeadlineSeconds.
+        The result is the last time of `schedule` that is not after `now`. Returns None if this time
+        is `last`, the time of the latest Job, or was missed by more than startingDeadlineSeconds.
         """
         due = most_recent(schedule, self._starts_after(now), now)
         return None if due == self.last else due

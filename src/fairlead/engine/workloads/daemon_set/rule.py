@@ -1,9 +1,10 @@
 """DaemonSetRule: one pod on every eligible node.
 
 A required node affinity pins each pod to its node by the node's name. The scheduler binds the pod.
-An update first replaces outdated pods that are not available. It then replaces available pods as
-long as at most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created
-before the old pod is deleted. Upstream chooses the pods to replace in the random order of a Go map.
+An update first replaces outdated pods that are not available. The update then replaces available
+pods as long as at most maxUnavailable nodes lack an available pod. If maxSurge is set, the new pod
+is created before the old pod is deleted. Upstream chooses the pods to replace in the random order
+of a Go map.
 
 upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
 """
@@ -118,8 +119,8 @@ def nodes_without_pod(
 ) -> Iterator[str]:
     """Yield the names of `nodes` on which the DaemonSet `owner` has to create a pod, sorted.
 
-    `occupied` are the names of the nodes that have such a pod. Yields nothing if the DaemonSet is
-    being deleted, or if its template is not valid.
+    `occupied` are the names of the nodes that already have a pod of the DaemonSet. Yields nothing
+    if the DaemonSet is being deleted, or if its template is not valid.
     """
     # upstream: daemon_controller.go: syncDaemonSet, podsShouldBeOnNode
     daemon = read_template(daemon_template(mapping(owner, "spec", "template")))
@@ -342,7 +343,7 @@ class DaemonSetRule:
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
-        """Return the number of nodes with an available pod minus the number that should run a pod.
+        """Return how many more nodes have an available pod than should run a pod.
 
         Returns 0 if the difference is negative. On a node with outdated pods, only the outdated
         pods count.
@@ -391,9 +392,9 @@ class DaemonSetRule:
     def _extra(self, pods: PodSet, running: list[Pod], now: Instant) -> list[Pod]:
         """Return the surplus pods among `running`, which contains the pods of one node.
 
-        Without surge, only the oldest pod is kept. With surge, the oldest pod of the update
-        revision is kept. The oldest outdated pod is also kept until the pod of the update revision
-        replaces it.
+        If no surge is allowed, only the oldest pod is kept. If surge is allowed, the oldest pod of
+        the update revision is kept. The oldest outdated pod is also kept until the pod of the
+        update revision replaces it.
         """
         by_age = sorted(running, key=_age_order)
         if not self._allows_surge:

@@ -13,10 +13,10 @@ Objects that own each other in a circle would wait for each other forever if all
 foreground. One rule breaks the circle. A dependent no longer blocks its owners if one of its own
 dependents is already being deleted in the foreground.
 
-If `looks_up_owners` is set, an owner that was never observed is looked up. If it does not exist,
-its dependents are collected. Differs from upstream: without `looks_up_owners`, as in a simulation,
-an owner that was never observed counts as existing. The reason is that a dump seldom contains all
-owners.
+If `looks_up_owners` is set, an owner that was never observed is looked up. If the owner does not
+exist, its dependents are collected. Differs from upstream: if `looks_up_owners` is not set, as in a
+simulation, an owner that was never observed counts as existing. The reason is that a dump seldom
+contains all owners.
 
 A cluster-scoped object cannot have an owner in a namespace. If an owner reference of the object
 names such an owner, the object stays when the owner is deleted.
@@ -100,7 +100,7 @@ class _Dependent(Struct):
 class GarbageCollector(Struct):
     """Indexes owner references, and deletes or detaches dependents.
 
-    If `looks_up_owners` is set, this controller looks up owners that were never observed. It then
+    If `looks_up_owners` is set, this controller looks up owners that were never observed, and
     postpones its commands until all other work is done. So the controller of a deleted owner
     reports the deletion before the dependents are deleted, as in upstream.
     """
@@ -257,7 +257,8 @@ class GarbageCollector(Struct):
     def _are_listed_only(self, alike: _LoadedObjects) -> bool:
         """Return whether the loaded objects in `alike` need not be indexed immediately.
 
-        If True, `_index_loaded` indexes them when a dependent of their owner is first needed.
+        If the result is True, `_index_loaded` indexes the objects when a dependent of their owner
+        is first needed.
         """
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
@@ -298,9 +299,9 @@ class GarbageCollector(Struct):
     def _index(self, one: ApiObject) -> list[Command]:
         """Index the owner references of `one`; return the commands that its owners require.
 
-        If an owner is deleted or in foreground deletion, `one` is deleted or loses the reference.
-        Suppose that an owner in foreground deletion waited only for `one`. If `one` no longer
-        refers to this owner, the owner's finalizer is removed.
+        If an owner is deleted or in foreground deletion, `one` is deleted or loses the reference to
+        this owner. If an owner in foreground deletion waited only for `one`, and `one` no longer
+        refers to the owner, the owner's finalizer is removed.
         """
         meta = one.metadata
         if self.looks_up_owners:

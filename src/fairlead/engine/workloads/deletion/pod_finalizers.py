@@ -1,9 +1,9 @@
 """PodFinalizers: removes the finalizers that other programs have put on pods.
 
 Kueue (`kueue.x-k8s.io/managed`), Argo Workflows (`workflows.argoproj.io/status`), Flyte and other
-operators put finalizers on their pods. They remove these finalizers when they have recorded the end
-of the pod. A simulation has none of these programs. Without this controller, a drained or preempted
-pod would stay forever.
+operators put finalizers on their pods. The operators remove these finalizers when they have
+recorded the end of the pod. A simulation has none of these programs. Without this controller, a
+drained or preempted pod would stay forever.
 
 If a finalizer already kept an ended pod when the dump was written, the pod stays. The program that
 added this finalizer evidently does not remove it.
@@ -64,7 +64,8 @@ class PodFinalizers(NoDeadlines, Struct):
                 return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Return the patch that removes the `foreign_finalizers` of `pod`; () if they stay."""
+        """Return the patch that removes the `foreign_finalizers` of `pod`; () if the finalizers
+        stay."""
         if not _is_held(pod) or pod.metadata.uid in self._stuck:
             return ()
         # The Job controller removes its finalizer first, because each patch replaces all of them.
@@ -86,10 +87,10 @@ class PodFinalizers(NoDeadlines, Struct):
 def is_kept_after_end(pod: Pod, node: Node | None, now: Instant) -> bool:
     """Return whether foreign finalizers keep the terminating `pod` although its containers ended.
 
-    The containers have ended if the pod is finished or has no node. They also count as ended if the
-    grace period is over and the pod's `node` is known and not silent. A node is silent if its Ready
-    condition is "Unknown". The rule about the grace period is needed because kubelets before 1.27
-    do not report the end of a deleted pod.
+    The containers have ended if the pod is finished or has no node. The containers also count as
+    ended if the grace period is over and the pod's `node` is known and not silent. A node is silent
+    if its Ready condition is "Unknown". The rule about the grace period is needed because kubelets
+    before 1.27 do not report the end of a deleted pod.
     """
     if not _is_held(pod):
         return False

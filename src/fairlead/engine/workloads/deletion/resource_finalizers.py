@@ -1,7 +1,7 @@
 """ResourceFinalizers: removes the finalizers that operators have put on custom resources.
 
-KubeVirt, Strimzi, Crossplane and other operators put finalizers on their resources. They remove
-these finalizers when they have cleaned up after a deletion. A simulation has none of these
+KubeVirt, Strimzi, Crossplane and other operators put finalizers on their resources. The operators
+remove these finalizers when they have cleaned up after a deletion. A simulation has none of these
 programs. Without this controller, a resource that is deleted with its owner would stay forever, and
 so would its pods. For example, the pod of a KubeVirt VirtualMachine belongs to a
 VirtualMachineInstance with two such finalizers.
@@ -11,7 +11,7 @@ may be waiting for something that the dump does not show.
 
 While a resource has the finalizer `foregroundDeletion` or `orphan`, only the garbage collector
 patches its finalizers. A patch replaces the whole list. So two patches at the same time could each
-restore the finalizer that the other one removed.
+restore the finalizer that the other patch removed.
 
 upstream: github.com/kubevirt/kubevirt pkg/virt-controller/watch/vmi/vmi.go: sync
 """

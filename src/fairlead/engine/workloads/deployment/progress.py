@@ -183,7 +183,8 @@ class _Conditions:
     ) -> None:
         """Set the condition of type `condition_type`.
 
-        If the condition already has this status and reason, it changes only if `again` is set.
+        If the condition already has this status and reason, the condition changes only if `again`
+        is set.
         """
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)

@@ -6,8 +6,8 @@
     CountedReplicaSets    counts the pods, because no status is written. If the dump lacks a
                           ReplicaSet, the ReplicaSet is inferred from its pods.
 
-A rollout takes the same steps with both variants. With ReportedReplicaSets, it takes them later,
-because the status is written after the pods change.
+A rollout takes the same steps with both variants. With ReportedReplicaSets, the rollout takes the
+steps later, because the status is written after the pods change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ReplicaSetView(Protocol):
         ...
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the state of the current ReplicaSet (or None) and those of the old ReplicaSets."""
+        """Return the states of the current ReplicaSet (or None) and of the old ReplicaSets."""
         ...
 
     def has_old_pods(self, rollout: Rollout) -> bool:

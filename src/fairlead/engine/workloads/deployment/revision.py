@@ -54,7 +54,7 @@ def size_annotations(bounds: Bounds) -> dict[str, str]:
 
 
 def copied_annotations(annotations: Annotations) -> dict[str, str]:
-    """Return those of a Deployment's `annotations` that are copied to its ReplicaSets."""
+    """Return the entries of a Deployment's `annotations` that are copied to its ReplicaSets."""
     return {key: text for key, text in annotations.items() if key not in ANNOTATIONS_TO_SKIP}
 
 

@@ -99,7 +99,8 @@ def rolled(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds)
 def grown(replicas: int, total: int, bounds: Bounds) -> int:
     """Return the size of the new ReplicaSet after the next step.
 
-    `replicas` is its current size. `total` is the sum of the sizes of all ReplicaSets.
+    `replicas` is the current size of the new ReplicaSet. `total` is the sum of the sizes of all
+    ReplicaSets.
     """
     # upstream: deployment_util.go:NewRSNewReplicas, rolling.go:reconcileNewReplicaSet
     if replicas >= bounds.replicas:
@@ -203,8 +204,8 @@ def _only_one(
 ) -> ReplicaSetState | None:
     """Return the one ReplicaSet to scale, or None if several have replicas.
 
-    The result is the only ReplicaSet with replicas. If none has replicas, the result is `new`, or
-    else the newest of `old`. Returns None if there are no ReplicaSets.
+    The result is the only ReplicaSet with replicas. If no ReplicaSet has replicas, the result is
+    `new` or, if `new` is None, the newest of `old`. Returns None if there are no ReplicaSets.
     """
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)

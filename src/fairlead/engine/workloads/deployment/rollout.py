@@ -1,7 +1,7 @@
 """Rollout: a Deployment with its current ReplicaSet and its old ReplicaSets.
 
-A Deployment creates a ReplicaSet if none has its template. `rolling_update` computes the sizes, and
-`sync` runs each step.
+A Deployment creates a ReplicaSet if no ReplicaSet has its template. `rolling_update` computes the
+sizes, and `sync` runs each step.
 
 A dump may contain a Deployment and its pods but not the ReplicaSets between them. These ReplicaSets
 are *implied*: the owner references of the pods contain their names,
@@ -143,7 +143,7 @@ class Rollout(Struct):
     def counted_states(
         self, sets: dict[str, PodSet], now: Instant
     ) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return the state of the current ReplicaSet (or None) and those of the old ReplicaSets.
+        """Return the states of the current ReplicaSet (or None) and of the old ReplicaSets.
 
         The numbers of available pods are counted from the pod sets `sets`.
         """
@@ -178,7 +178,7 @@ class Rollout(Struct):
         )
 
     def reported_states(self) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return the state of the current ReplicaSet (or None) and those of the old ReplicaSets.
+        """Return the states of the current ReplicaSet (or None) and of the old ReplicaSets.
 
         The numbers of available pods come from the status of the ReplicaSets.
         """

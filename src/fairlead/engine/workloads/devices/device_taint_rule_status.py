@@ -2,8 +2,9 @@
 
 The condition is written when the rule is created or its spec changes. When the eviction of a pod is
 scheduled or done because of the rule, the condition is written again STATUS_PERIOD later. Apart
-from changes of the spec, it is written at most once per STATUS_PERIOD. If the rule's taint has the
-effect "None", the condition contains the number of pods that the effect NoExecute would evict.
+from writes after changes of the spec, the condition is written at most once per STATUS_PERIOD. If
+the rule's taint has the effect "None", the condition contains the number of pods that the effect
+NoExecute would evict.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpdateRuleStatus
 """
@@ -34,8 +35,8 @@ class RuleEffect(Struct, frozen=True, kw_only=True):
 
     `pending_pods` is the number of pods that are still to be evicted. `pending_namespaces` is the
     number of their namespaces. `evicted_pods` is the number of pods already evicted. Two fields
-    count only devices that the rule selects: `published_devices` counts those in slices, and
-    `allocated_devices` counts those that are allocated to claims.
+    count only devices that the rule selects: `published_devices` counts the devices in slices, and
+    `allocated_devices` counts the devices that are allocated to claims.
     """
 
     pending_pods: int = 0

@@ -130,8 +130,8 @@ class DisruptionBudget(Struct):
     def status(self, scale: int, now: Instant) -> BudgetStatus:
         """Return the status at `now`.
 
-        `scale` is the sum of the controllers' scales. It is ignored if the property `needs_scale`
-        is False.
+        `scale` is the sum of the controllers' scales. `scale` is ignored if the property
+        `needs_scale` is False.
 
         Raises IntOrPercentError if the limit of the budget is neither a number nor a percentage.
         """

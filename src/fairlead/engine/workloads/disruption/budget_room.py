@@ -148,8 +148,8 @@ class BudgetRoom:
         """Return (budget, number of victims) for each budget that the preemption breaches.
 
         `victims` are the preempted pods. A budget counts all victims that it selects, even unready
-        ones. It is breached if it allows fewer disruptions than this number. The result is sorted
-        by the keys of the budgets.
+        ones. A budget is breached if it allows fewer disruptions than it counts victims. The result
+        is sorted by the keys of the budgets.
         """
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         limits = [limit for victim in victims for limit in self.of(victim)]
@@ -202,7 +202,7 @@ class BudgetRoom:
         )
 
     def _has_scales(self, state: BudgetState) -> bool:
-        """Return whether the budget's pods have controllers, and all of these have a scale.
+        """Return whether the budget's pods have controllers that all have a scale.
 
         maxUnavailable needs these scales. `Scales.has_scale` decides whether a controller has a
         scale.

@@ -21,8 +21,8 @@ Labels = dict[str, str]
 class BudgetState(Struct):
     """A budget and its status writes.
 
-    `expected` is expectedPods of the status at the start of the simulation. It is 0 if the budget
-    was created, or its spec was changed, after the start.
+    `expected` is expectedPods of the status at the start of the simulation. `expected` is 0 if the
+    budget was created, or its spec was changed, after the start.
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
     `is_dirty`, and the status is recomputed when the outcome of the write arrives. `is_written` is

@@ -73,9 +73,9 @@ def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Insta
 def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
     """Return `patch`, and add to its conditions the fields that upstream writes.
 
-    These are observedGeneration and lastTransitionTime. Each condition gets the observedGeneration
-    that `patch` sets. If `patch` sets none (see `failure_patch`), each condition gets the
-    observedGeneration of the old status.
+    The added fields are observedGeneration and lastTransitionTime. Each condition gets the
+    observedGeneration that `patch` sets. If `patch` sets no observedGeneration (see
+    `failure_patch`), each condition gets the observedGeneration of the old status.
     """
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     seen = patch.fields.get("observedGeneration", view.status.observed_generation)

@@ -130,7 +130,7 @@ class Disruption:
     def next_deadline(self) -> Instant | None:
         """Return the time of the next recount of a budget or the next reset of a condition.
 
-        Returns None if neither is scheduled.
+        Returns None if no recount and no reset is scheduled.
         """
         return earliest(self._rechecks.next_due(), self._stale.next_due())
 

@@ -58,7 +58,7 @@ ScalePath = tuple[str, str, str]
 class _ControllerPods(Struct):
     """The active pods of a controller, and the highest number of them so far (`peak`).
 
-    `sample` is one of its pods.
+    `sample` is one of the controller's pods.
     """
 
     sample: Pod

@@ -12,8 +12,8 @@ tolerates the cordon's taint. A pod that is created later with the node in spec.
 evicted, because its controller would replace it endlessly.
 
 If a terminating node has Karpenter's finalizer, its pods with the annotation
-`karpenter.sh/do-not-disrupt` are not evicted. The drain waits until they are gone, as a drain of
-Karpenter does.
+`karpenter.sh/do-not-disrupt` are not evicted. The drain waits until these pods are gone, as a drain
+of Karpenter does.
 
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
 an eviction is final. For a node in a rolling drain, and for a terminating node, the annotation
@@ -349,6 +349,6 @@ def _is_bound(pod: Pod) -> bool:
 def _marks_end(node: Node) -> bool:
     """Return whether the drain annotation of `node` must become `done` when its drain ends.
 
-    If True, the module `rolling_drain` or `node_finalizers` waits for this value.
+    If the result is True, the module `rolling_drain` or `node_finalizers` waits for this value.
     """
     return is_in_turn(node) or bool(node.metadata.deletion_timestamp)

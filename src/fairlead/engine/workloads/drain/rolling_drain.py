@@ -6,7 +6,7 @@
 The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts a rolling
 drain. Nodes with exactly the same annotation form a group. The nodes of a group are drained in the
 order in which they were annotated. At most `max-unavailable` of these nodes are draining or down at
-a time. With `away=forever`, only draining nodes count. So the next drain starts when a node is
+a time. If `away` is `forever`, only draining nodes count. So the next drain starts when a node is
 empty.
 
 This controller requests each drain by writing the annotation `fairlead.dev/drain` to the node.

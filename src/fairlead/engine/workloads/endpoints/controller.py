@@ -1,7 +1,8 @@
 """ServiceEndpoints: keeps the EndpointSlices and Endpoints of Services current.
 
 The slices and Endpoints of a Service are written after all changes of the same instant are handled.
-They are written only if their content changes. A slice has at most a hundred endpoints.
+Slices and Endpoints are written only if their content changes. A slice has at most a hundred
+endpoints.
 
 Differs from upstream: IPv4 only.
 
@@ -153,7 +154,7 @@ class ServiceEndpoints:
     def _observe_node(self, node: Node) -> None:
         """Store the zone of `node`; for a new node, queue the Services with pods on it.
 
-        The slices may lack these pods, because they leave out pods on unknown nodes.
+        The slices may lack these pods, because slices leave out pods on unknown nodes.
         """
         for key in self._topology.observe_node(node):
             self._queue.add(key)
@@ -233,8 +234,8 @@ class ServiceEndpoints:
     def _remove_from_former_services(self, one: EndpointSlice, key: Key | None) -> None:
         """Remove the slice `one` from the records of all Services except the Service `key`.
 
-        `key` names the Service to which the slice belongs now. It is None if this controller does
-        not manage the slice.
+        `key` names the Service to which the slice belongs now. `key` is None if this controller
+        does not manage the slice.
         """
         namespace = one.metadata.namespace
         for name in self._services.get(namespace, ()):
@@ -292,7 +293,8 @@ class ServiceEndpoints:
     def _sync(self, state: ServiceState) -> list[Write]:
         """Return the writes of the Endpoints and the slices of a Service.
 
-        The slices leave out pods on unknown nodes, unless the Service publishes unready addresses.
+        If the Service does not publish unready addresses, the slices leave out pods on unknown
+        nodes.
 
         upstream: staging/src/k8s.io/endpointslice/reconciler.go: reconcileByAddressType
         """

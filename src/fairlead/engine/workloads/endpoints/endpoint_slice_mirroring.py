@@ -1,8 +1,8 @@
 """EndpointMirroring: creates EndpointSlices for Endpoints that users write by hand.
 
 The slices let clients that read only slices find the endpoints of a Service without a selector.
-Endpoints are mirrored if a Service without a selector has the same name. Endpoints with the skip
-label are not mirrored, and neither are leader-election records.
+Endpoints are mirrored if a Service without a selector has the same name. Endpoints with the label
+endpointslice.kubernetes.io/skip-mirror and leader-election records are not mirrored.
 
 upstream: pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go
 """
@@ -98,7 +98,7 @@ class EndpointMirroring:
     def next_deadline(self) -> Instant | None:
         """Return 0 (already due) if Endpoints have changed, else the time of the next retry.
 
-        Returns None if no retry is scheduled either.
+        Returns None if no Endpoints have changed and no retry is scheduled.
         """
         return self._queue.next_due()
 

@@ -5,7 +5,7 @@ ready are dropped. Each subset keeps a share in proportion to its number of read
 
 If there are at most 1,000 ready addresses, all of them are kept. The remaining places up to 1,000
 are filled with addresses that are not ready. Each subset gets a share of these places in proportion
-to its number of such addresses.
+to its number of addresses that are not ready.
 
 Shares are rounded up, so the last subsets may get less than their share.
 

@@ -87,7 +87,7 @@ class Rescale(Struct, frozen=True):
 class UnmetProposal(Struct, frozen=True):
     """A period in which the metrics propose more replicas than maxReplicas.
 
-    `proposed` is the highest number that they propose in this period.
+    `proposed` is the highest number that the metrics propose in this period.
     """
 
     begin: Instant
@@ -178,11 +178,11 @@ class Autoscaler:
     ) -> list[Command]:
         """Execute one sync and set `due`; return the events and the write to send.
 
-        The write is a scale patch or a status write. There is none if nothing changes.
+        The write is a scale patch or a status write. If nothing changes, no write is returned.
 
-        The function `register` takes the target's pod selector. It stores the pod selector in
-        `selector` of this autoscaler and the selected pods in `pods`. It returns another function,
-        which returns the keys of all autoscalers that select any of these pods.
+        The function `register` takes the target's pod selector. `register` stores the pod selector
+        in `selector` of this autoscaler and the selected pods in `pods`, and returns another
+        function. This function returns the keys of all autoscalers that select any of these pods.
         """
         self._recall_skipped(now)
         self._last_sync, self.due = now, now + self.config.sync_period
@@ -270,8 +270,8 @@ class Autoscaler:
     ) -> RecordEvent | None:
         """Return an event if the selector is missing or is ambiguous, else None.
 
-        It is ambiguous if another autoscaler selects some of the same pods. With a missing or
-        ambiguous selector, all metrics fail.
+        The selector is ambiguous if another autoscaler selects some of the same pods. If the
+        selector is missing or ambiguous, all metrics fail.
         """
         selector = format_selector(scale.selector)
         if not selector:

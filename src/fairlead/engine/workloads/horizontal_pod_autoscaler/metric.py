@@ -79,9 +79,9 @@ class FailedMetricError(Exception):
 class Metric:
     """A metric and the pods that it evaluates.
 
-    `groups` contains the pods. It is None if `problem` is set. `problem` is the error text if the
-    metric cannot be computed, else "". `curve` is the load of the pods, or None if no load is set
-    for the metric's resource.
+    `groups` contains the pods; None if `problem` is set. `problem` is the error text if the metric
+    cannot be computed, else "". `curve` is the load of the pods, or None if no load is set for the
+    metric's resource.
     """
 
     spec: MetricSpec
@@ -173,10 +173,10 @@ class Metric:
     def follows_load(self, current: int) -> bool:
         """Return whether the proposal is certain to rise or stay the same when the load rises.
 
-        This is certain if there are `current` counted pods, and no unready or missing pods. In this
-        case, the proposal depends only on the ratio of usage to target. It is at most `current` for
-        a ratio below the tolerances, and exactly `current` for a ratio within them. For a ratio
-        above the tolerances, it is at least `current`.
+        Returns True if there are `current` counted pods, and no unready or missing pods. The
+        proposal then depends only on the ratio of usage to target. The proposal is at most
+        `current` for a ratio below the tolerances, `current` for a ratio within the tolerances, and
+        at least `current` for a ratio above the tolerances.
         """
         groups = self.groups
         if groups is None or groups.unready.pods or groups.missing_requests:

@@ -1,14 +1,14 @@
 """ScaleHistory: earlier recommendations and changes of an autoscaler, and the limits they impose.
 
-Stabilization: without spec.behavior, the highest recommendation of the downscale stabilization
-window (five minutes by default) applies. With spec.behavior, a scale-up uses the lowest
-recommendation of the scale-up window. A scale-down uses the highest recommendation of the
+Stabilization: if spec.behavior is not set, the highest recommendation of the downscale
+stabilization window (five minutes by default) applies. If spec.behavior is set, a scale-up uses the
+lowest recommendation of the scale-up window. A scale-down uses the highest recommendation of the
 scale-down window.
 
 Policies: a policy of 4 Pods per 60 s allows at most 4 replicas more than there were 60 s ago. If
 there are several policies, the largest (Max) or smallest (Min) change that they allow applies.
-Without spec.behavior, one step can at most double the number of replicas. Steps up to 4 replicas
-are always allowed.
+If spec.behavior is not set, one step can at most double the number of replicas. Steps up to 4
+replicas are always allowed.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,

@@ -1,8 +1,8 @@
 """ScaleTargets: the workloads that a HorizontalPodAutoscaler can scale.
 
 Deployments, ReplicaSets, StatefulSets and ReplicationControllers have a scale. In a served cluster,
-custom resources with a scale subresource are scaled too (`CustomScales`). In a simulation they are
-not scaled, because no controller would create or delete pods for them.
+custom resources with a scale subresource are scaled too (`CustomScales`). In a simulation, custom
+resources are not scaled, because no controller would create or delete pods for them.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Backoff(Struct):
 
     @property
     def until(self) -> Instant:
-        """Time from which the next pod may be created; 0 without a failure."""
+        """Time from which the next pod may be created; 0 if there was no failure."""
         # upstream: backoff_utils.go:getRemainingTimeForFailuresCount
         if not self.failures:
             return 0

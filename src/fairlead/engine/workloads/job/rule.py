@@ -8,8 +8,8 @@ A failed pod is replaced after a backoff: 10 s, doubled for each consecutive fai
 Example: after failures at 0 s and 12 s, new pods are created at 10 s and at 12 + 20 = 32 s. A
 success resets the backoff. When failures exceed backoffLimit, the Job fails.
 
-A terminating pod that its Job did not delete counts as failed immediately. It is replaced without
-waiting for its end. Exception: if podReplacementPolicy is Failed, such a pod is counted and
+A terminating pod that its Job did not delete counts as failed immediately. The pod is replaced
+without waiting for its end. Exception: if podReplacementPolicy is Failed, such a pod is counted and
 replaced only after it has finished.
 
 If restartPolicy is OnFailure, the Job also fails when its unfinished pods have backoffLimit
@@ -229,9 +229,9 @@ class JobRule:
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
         """Return the pods to delete; `excess` is the number of pods beyond the needed number.
 
-        In an indexed Job, three kinds of pods are deleted whatever `excess` is. These are pods
-        without an index, pods whose index needs no pod, and pods with the same index as an earlier
-        pod. If these are fewer than `excess` and no creation is in flight, other pods are deleted
+        In an indexed Job, three kinds of pods are deleted whatever `excess` is: pods without an
+        index, pods whose index needs no pod, and pods with the same index as an earlier pod. If
+        there are fewer than `excess` such pods and no creation is in flight, other pods are deleted
         as well.
         """
         surplus: dict[str, Pod] = {}

@@ -7,7 +7,7 @@ second. The remaining steps then follow without delay. If the Job does not exist
 the pod, only the finalizer is removed.
 
 In a simulation without CronJobs, the status is not written, and the end of a pod is counted
-immediately (`progress`). Pods of a dump may have the finalizer. Of the new pods, only those of Jobs
+immediately (`progress`). Pods of a dump may have the finalizer. Of the new pods, only pods of Jobs
 with podReplacementPolicy Failed get the finalizer. `EndedJobPods` removes all these finalizers.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,

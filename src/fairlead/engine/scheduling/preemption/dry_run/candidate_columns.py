@@ -21,7 +21,7 @@ _CHANGED_MAX: Final = 16
 class CandidateColumns:
     """The result of the dry run on each node, with the costs of candidates.
 
-    `row` is the node's row in the node table. `unknown[row]` is True if the node has not been
+    `row` is a node's row in the node table. `unknown[row]` is True if the node has not been
     evaluated since its last change. If `is_candidate[row]` is True, `costs[i, row]` is the
     candidate's cost under `rules[i]`, and `refusals[row]` is 0. If a node was evaluated and is not
     a candidate, `statuses[refusals[row]]` is the reason. `find(row)` finds the victims of a
@@ -136,8 +136,8 @@ class CandidateColumns:
         """Update `_best` and `_lowest` after the result on the node at `row` has changed.
 
         `row` must be one of the rows in `_potential`. Invariant: every candidate in `_potential`
-        has at least the costs `_lowest`. `_best` contains the candidates in `_potential` with
-        exactly these costs. `_best` may be empty.
+        has costs that are not lower than `_lowest`. `_best` contains the candidates in `_potential`
+        with exactly these costs. `_best` may be empty.
         """
         rows = self._best
         at = bisect_left(rows, row)

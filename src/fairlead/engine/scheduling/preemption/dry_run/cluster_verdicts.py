@@ -2,8 +2,8 @@
 
 Removing pods from a node seldom changes the verdict of topology spread, anti-affinity or volumes on
 that node (`RemovalEffect`). If these Filters accept a node with all of its pods, then only
-resources decide which pods can stay. Suppose that they reject a node, and that no possible victim
-affects their verdict. Then preemption cannot help there. Only the remaining nodes need a trial
+resources decide which pods can stay. If these Filters reject a node, and no possible victim affects
+their verdict, preemption cannot help on that node. Only the remaining nodes need a trial
 (`framework.trial`): pods are removed hypothetically, and all Filters run again.
 
 Example: a topology spread constraint (maxSkew 1) spreads the pods of app a over two zones. Zone z1

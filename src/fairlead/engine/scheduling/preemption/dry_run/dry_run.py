@@ -3,12 +3,12 @@
 The result for a node depends on the preemptor, the node, its pods, the pods nominated to it, and
 the disruption budgets. Of the preemptor, only the priority and the scheduling-relevant spec
 (`Shape`) matter. Results are cached per shape and priority. Only changed nodes are evaluated again.
-With topology spread or pod affinity, a result depends on more: the preemptor's namespace and
+If topology spread or pod affinity matters, a result also depends on the preemptor's namespace and
 labels, the pods of all nodes, and related objects. Such a result is cached until one of these
 inputs changes. If anti-affinity is the only rule that depends on other nodes, a changed pod affects
-only the nodes in the same topology domains. Two kinds of plugins prevent caching. The first are
-Filter plugins that depend on other nodes, except PodTopologySpread and InterPodAffinity. The second
-are plugins that decide which pods are eligible victims.
+only the nodes in the same topology domains. Results are not cached if a Filter plugin depends on
+other nodes and is neither PodTopologySpread nor InterPodAffinity. Results are not cached either if
+a plugin decides which pods are eligible victims.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
@@ -277,10 +277,10 @@ class DryRuns:
         a node, its pods or its nominations affects the row of this node. It also affects the rows
         of all nodes in the same topology domains. The topology keys are those in `reach` and those
         in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
-        because the affinity terms of placed pods may have changed. Every row is marked if the
-        affected rows cannot be determined. This happens if nodes have been added, removed or
-        relabelled. It also happens if a node or a pod has changed and `reach` is None. `is_local`
-        means that results do not depend on other nodes or on related objects.
+        because the affinity terms of placed pods may have changed. The affected rows cannot be
+        determined if nodes have been added, removed or relabelled, or if a node or a pod has
+        changed and `reach` is None. In these cases, every row is marked. `is_local` means that
+        results do not depend on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -460,8 +460,7 @@ class DryRuns:
 
         If `fit` is not None, it is the only Filter that depends on the pods of the node. The
         victims are then found by comparing sums of requests, without calling the Filters.
-        Exception: the Filters are called if a plugin that reads only the Node object rejects the
-        node.
+        But if a plugin that reads only the Node object rejects the node, the Filters are called.
         """
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()

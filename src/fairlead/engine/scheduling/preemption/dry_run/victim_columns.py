@@ -62,11 +62,11 @@ _PER_VICTIM: Final = 1 << 31
 class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
-    `is_candidate` and `codes` have an entry for each of these nodes. `costs[i]` are the costs of
-    the nodes under the i-th of `PreemptionPolicy.rules`. The costs are valid only for candidates. A
-    code that is not 0 means that the preemptor would not fit the node even without the pods of
-    lower priority. `statuses[code]` is the reason. A node that is no candidate and has the code 0
-    must be evaluated separately.
+    `is_candidate` and `codes` have one entry per node. `costs[i]` are the costs of the nodes under
+    the i-th of `PreemptionPolicy.rules`. The costs are valid only for candidates. A code that is
+    not 0 means that the preemptor would not fit the node even without the pods of lower priority.
+    `statuses[code]` is the reason. If a node is not a candidate and its code is 0, the node must be
+    evaluated separately.
     """
 
     is_candidate: Mask
@@ -222,7 +222,7 @@ class VictimColumns:
         """Return (priorities, starts, kinds) of the pods on `nodes`, one node after the other.
 
         A kind is the index of the pod's shape in `_kinds`. The nodes are read in blocks whose pods
-        fit into the processor's cache. This halves the time.
+        fit into the processor's cache, which halves the time.
         """
         priorities, starts, kinds = [], [], []
         for first in range(0, len(nodes), _NODES_PER_BLOCK):
@@ -319,10 +319,10 @@ def _by_importance(priority: Ints, start: Ints) -> Ints:
 def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
     """Return which pods must be victims, as an array [slot of the pod, row of the node].
 
-    The other pods of lower priority are reprieved; the most important pods are tried first. `spare`
-    and `places` describe the nodes after all pods of lower priority are removed and the preemptor
-    is placed. `spare` are the free resources. `places` are the numbers of pods that the nodes still
-    accept. `spare` and `places` are overwritten.
+    The pods of lower priority that need not be victims are reprieved; the most important pods are
+    tried first. `spare` and `places` describe the nodes after all pods of lower priority are
+    removed and the preemptor is placed. `spare` are the free resources. `places` are the numbers of
+    pods that the nodes still accept. `spare` and `places` are overwritten.
     """
     lost = is_lower.copy()
     for slot in range(len(lost)):
