@@ -59,7 +59,8 @@ def make_group(
 ) -> PodGroup:
     """Return a PodGroup that needs `min_member` pods; `queue` "" means the default queue.
 
-    `api` is its apiVersion, by default Volcano's. `spec` adds fields to its spec by JSON names.
+    `api` is the PodGroup's apiVersion, by default Volcano's. `spec` adds fields to its spec by JSON
+    names.
     Raises DecodeError for a field that Fairlead does not read.
     """
     own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}

@@ -25,8 +25,8 @@ from fairlead.engine.state.cluster import Cluster
 class BatchScene:
     """A cluster of `objects` and a batch scheduler.
 
-    `outcome` describes the last session; it is None before the first. `failures.messages` describes
-    how plugins and actions have failed since the scene was built.
+    `outcome` describes the last session; None before the first session. `failures.messages`
+    describes how plugins and actions have failed since the scene was built.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class BatchScene:
 
         `plugins` are classes, and `actions` are instances. `seed` decides between nodes with equal
         scores. Raises ValueError if the configuration, a plugin or an action cannot be used. Also
-        raises it for a plugin or action that the configuration does not name.
+        raises ValueError for a plugin or action that the configuration does not name.
         """
         own, config = extensions_of(plugins, actions), read_configuration(configuration)
         refuse_unused(config, own, "the configuration")

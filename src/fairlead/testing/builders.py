@@ -4,7 +4,7 @@ By default, a node offers 4 cores, 16Gi of memory and room for 110 pods. A pod h
 without requests, and a uid made from its name. In all modules of builders, the arguments `spec` and
 `status` contain further fields by their JSON names. These fields override the fields that the
 builder sets. A builder raises DecodeError, a ValueError, for a field that the kind does not have.
-The builders of PodGroups and Queues raise it for a field that Fairlead does not read.
+The builders of PodGroups and Queues raise DecodeError for a field that Fairlead does not read.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> Pod:
     """Return a Running pod on `node`, or a Pending pod without a node if `node` is "".
 
-    `uid` defaults to `uid-` followed by the name. `requests` are those of its only container, by
-    resource name, and `host_ports` are host ports of that container. `nominated` is the pod's
-    nominated node. If `terminating` is set, the pod has a deletionTimestamp. `spec` and `status`
-    add fields by JSON names, and override other arguments.
+    `uid` defaults to `uid-` followed by the name. `requests` are the requests of the pod's only
+    container, by resource name, and `host_ports` are host ports of that container. `nominated` is
+    the pod's nominated node. If `terminating` is set, the pod has a deletionTimestamp. `spec` and
+    `status` add fields by JSON names, and override other arguments.
     """
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     metadata["annotations"] = dict(annotations or {})

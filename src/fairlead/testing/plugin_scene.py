@@ -14,7 +14,7 @@ A test can call these methods itself, on the instance in `scene.plugins`. It can
 
 A run caches the results of plugins with the locality NODE or ROW. If a plugin declares the wrong
 locality, cached results are out of date. So for each pod, a scene calls these plugins again, and
-raises AssertionError if the results differ from the cached ones.
+raises AssertionError if the results differ from the cached results.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class PluginScene:
         `args` maps plugin names to their arguments. A plugin that `profile` does not name runs
         after the plugins that `profile` names. `seed` decides between nodes with equal scores.
         Raises ValueError (or its subclass ProfileError) if a plugin cannot be used, or has the same
-        name as another plugin. Also raises it if `args` names a plugin that the scene does not
-        have.
+        name as another plugin. Also raises ValueError if `args` names a plugin that the scene does
+        not have.
         """
         self.plugins: dict[str, Any] = {}
         self.cluster = Cluster()

@@ -5,9 +5,9 @@
     @pytest.mark.fairlead_cluster(nodes=6, zones=3, paused=True)
     def test_it_in_three_zones(fairlead_cluster): ...
 
-With `fairlead_cluster_scope = module` (or class, session) in pytest's configuration, the tests of a
-module share a cluster. The scope `package` has the same effect as `session`. Each worker of
-pytest-xdist always has its own clusters.
+If pytest's configuration sets `fairlead_cluster_scope = module`, the tests of a module share a
+cluster. The scopes `class` and `session` are also possible. The scope `package` has the same effect
+as `session`. Each worker of pytest-xdist always has its own clusters.
 """
 
 from __future__ import annotations

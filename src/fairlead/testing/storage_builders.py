@@ -96,12 +96,12 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> PersistentVolume:
     """Return a volume; `claim` is `namespace/name` of its claim, "" for none.
 
-    `claim_uid` defaults to the uid that `make_claim` sets. If it is "", the volume is reserved for
-    the claim, but not bound to it. `phase` defaults to Bound for a volume that is bound to a claim,
-    otherwise to Available. `reach` maps keys of node labels to lists of values. A node can access
-    the volume if its value of each of these labels is in the list. If `reach` is None, all nodes
-    can access the volume. `modes` are the volume's access modes. If `driver` is not "", the volume
-    is a CSI volume. Its `handle` defaults to the name of the volume.
+    `claim_uid` defaults to the uid that `make_claim` sets. If `claim_uid` is "", the volume is
+    reserved for the claim, but not bound to it. `phase` defaults to Bound for a volume that is
+    bound to a claim, otherwise to Available. `reach` maps keys of node labels to lists of values. A
+    node can access the volume if its value of each of these labels is in the list. If `reach` is
+    None, all nodes can access the volume. `modes` are the volume's access modes. If `driver` is not
+    "", the volume is a CSI volume. Its `handle` defaults to the name of the volume.
     """
     metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
     if terminating:

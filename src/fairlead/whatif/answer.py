@@ -34,12 +34,12 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     kube-scheduler's defaults. `scheduler_plugins` are the names of the user's plugins.
     `batch_config` is the name of the batch scheduler's configuration, "" if no batch scheduler
     runs. The what-if ran once with each of `seeds` seeds. `certainty` contains, for each outcome,
-    the number of seeds with which it occurs. It is () for one seed. `start_times` are the simulated
-    start times of pods that wait at the end; None if no pod waits or no start times were simulated.
-    `next_steps` are suggestions for the user, the most important first. `causes` are the notes that
-    explain why pods wait or stay pending. They come before all other notes of the answer.
-    `returned` are the nodes that the change makes fail, but that were already out of service when
-    the dump was taken. They return to service in the run without the change.
+    the number of seeds with which it occurs. `certainty` is () for one seed. `start_times` are the
+    simulated start times of pods that wait at the end; None if no pod waits or no start times were
+    simulated. `next_steps` are suggestions for the user, the most important first. `causes` are the
+    notes that explain why pods wait or stay pending. These notes come before all other notes of the
+    answer. `returned` are the nodes that the change makes fail, but that were already out of
+    service when the dump was taken. These nodes return to service in the run without the change.
     """
 
     source: str
@@ -125,7 +125,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def packing(self) -> tuple[PackingRow, ...]:
-        """How tightly the pods are placed in the dump and in both runs; () without --reschedule."""
+        """How tightly pods are placed in the dump and in both runs; () if not rescheduled."""
         return self.effect.packing
 
     @property

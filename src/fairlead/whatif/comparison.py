@@ -73,11 +73,11 @@ class Alternative(Struct, frozen=True):
     def rank(self) -> tuple[float, ...]:
         """A sort key; the alternative with the best outcome comes first.
 
-        An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
-        Therefore incomplete drains come last. Pods that are pending because of the change are no
-        harm if more pods are pending without the change than with it, and if no workload loses
+        An incomplete drain evicts fewer pods than a complete drain, so it can seem to disrupt less.
+        Therefore incomplete drains come last. Pods that are pending because of the change do not
+        count as harm if the change reduces the total number of pending pods and no workload loses
         ready pods. For example, a new node can let a rollout continue, and the rollout then creates
-        pods that fit on no node. Of alternatives that are equally harmful, the one with the
+        pods that fit on no node. If alternatives are equally harmful, the alternative with the
         smallest `pending_at_end` comes first.
         """
         found = self.answer.difference
@@ -100,7 +100,8 @@ class Alternative(Struct, frozen=True):
     def pending_at_end(self) -> int:
         """The number of pods that are pending at the end, or that were pending and are removed.
 
-        An alternative that removes pending pods helps them no more than one that changes nothing.
+        An alternative that removes pending pods helps these pods no more than an alternative that
+        changes nothing.
         """
         removed = sum(pod.is_pending for pod in self.answer.difference.removed)
         return len(self.answer.changed.pending) + removed
@@ -287,7 +288,7 @@ def _row(one: Alternative) -> dict[str, object]:
 
 
 def _workload_rows(found: Sequence[Alternative]) -> list[dict[str, object]]:
-    """Return a row per alternative for each workload on which the alternatives differ."""
+    """For each workload on which the alternatives differ, return a row per alternative."""
     effects = [{one.workload: one for one in each.answer.effect.workloads} for each in found]
     order: dict[WorkloadRef, None] = {}
     for each in effects:

@@ -40,7 +40,7 @@ DURATION_MIN: Final = seconds(0.001)
 
 
 class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """Settings that apply to both runs of a what-if: the one without and the one with the change.
+    """Settings that apply to both runs of a what-if, with and without the change.
 
     `conditions_of` makes conditions from the values of options.
 

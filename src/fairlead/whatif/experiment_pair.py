@@ -1,8 +1,8 @@
 """ExperimentPair: the two experiments of a what-if, one without its change and one with it.
 
-Both start from the same snapshot under the same conditions. Only the experiment with the change has
-the steps of the change. It also has the scheduler configuration, plugins and batch configuration
-that the change states.
+Both experiments start from the same snapshot under the same conditions. Only the experiment with
+the change has the steps of the change, and the scheduler configuration, plugins and batch
+configuration that the change states.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ def _with_named_nodes_kept(
     """Prevent the autoscaler from removing the nodes that `change` names.
 
     Returns (the experiment in which these nodes are protected, the names of the nodes). The
-    protection ends when the change is made. Without a change, the question is what the autoscaler
-    does from now on, so the experiment does not wait until the cluster is at rest.
+    protection ends when the change is made. If there is no change, the question is what the
+    autoscaler does from now on, so the experiment does not wait until the cluster is at rest.
     """
     if not change.words:
         return replace(without, steps_begin=0), ()
@@ -400,7 +400,7 @@ def _loads(
 ) -> tuple[WorkloadLoads, tuple[str, ...]]:
     """Return (loads of workloads, notes). Raises InputError.
 
-    The workloads are those of the snapshot and of `written`, the objects that the change writes.
+    The workloads come from the snapshot and from `written`, the objects that the change writes.
     """
     if conditions.load is None:
         return {}, ()
@@ -426,7 +426,7 @@ def _stages(conditions: Conditions) -> list[Manifest]:
 def _new_nodes(
     change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 ) -> tuple[list[Json], list[str]]:
-    """Return (node templates of --instance-type, notes); both are empty without the option.
+    """Return (node templates of --instance-type, notes); both are empty if the option is not set.
 
     Raises InputError.
     """
@@ -474,7 +474,8 @@ def _scheduler(
 ) -> SchedulerConfig:
     """Return the scheduler configuration, with its plugins, of the run with `change`.
 
-    The configuration of `change` replaces that of `conditions`; the plugins of both are used.
+    The configuration of `change` replaces the configuration of `conditions`; the plugins of both
+    are used.
     Raises InputError.
     """
     option, config = "--config", conditions.config

@@ -46,8 +46,8 @@ def claims(owner: Adopter) -> bool:
 
     Returns False for a finished Job, and for a Job that another controller manages. Also returns
     False if the selector of `owner` is missing or empty, or does not match the owner's template.
-    With an empty selector, `owner` would adopt every orphan. If the selector is missing or does not
-    match the template, `owner` would release each pod that it creates. An API server accepts no
+    If the selector is empty, `owner` would adopt every orphan. If the selector is missing or does
+    not match the template, `owner` would release each pod that it creates. An API server accepts no
     owner with such a selector, but a manifest may contain one.
     """
     if isinstance(owner, Job) and (is_finished(owner) or not is_own(owner)):

@@ -110,7 +110,7 @@ class ResourceQuotas(Struct):
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return commands that recount all quotas of some namespaces.
 
-        These are the namespaces in which usage may have changed, and those with a recount due.
+        The quotas of a namespace are recounted if its usage may have changed or its recount is due.
         """
         changed = self._changed | dict.fromkeys(self._retries.pop_due(now))
         for due in [due for due in self._stuck_at if due <= now]:

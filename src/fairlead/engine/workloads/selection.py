@@ -41,7 +41,7 @@ def selects(owner: Adopter, child: Child) -> bool:
 
 
 def selector_of(owner: Adopter) -> LabelSelector | None:
-    """Return the selector of `owner`; None if it has none."""
+    """Return the selector of `owner`; None if `owner` has no selector."""
     if isinstance(owner, ReplicationController):
         return map_selector(owner.spec.selector) if owner.spec.selector else None
     return owner.spec.selector

@@ -1,8 +1,8 @@
 """WorkQueue: keys of objects to sync, with deduplication, backoff and a burst limit.
 
 A changed object is synced after all changes of the same instant, once its writes are no longer in
-flight. After a failed write, it is synced again with exponential backoff, up to 15 times. If an
-object needs too many writes at one instant, its next sync is delayed (`BurstLimiter`).
+flight. After a failed write, the object is synced again with exponential backoff, up to 15 times.
+If an object needs too many writes at one instant, its next sync is delayed (`BurstLimiter`).
 
 Example with a first delay of 5 ms and the keys `A` and `B`: after add(A), add(B), add(A), the keys
 [A, B] are due. If a write of `A` fails at 0 ms, `A` is retried at 5 ms. If the retry fails, `A` is
@@ -67,7 +67,7 @@ class WorkQueue:
     def next_due(self) -> Instant | None:
         """Return 0 (already due) if keys are queued, else the time of the next retry.
 
-        Returns None if no retry is scheduled either.
+        Returns None if no key is queued and no retry is scheduled.
         """
         return 0 if self._keys else self._retries.next_due()
 
@@ -165,9 +165,9 @@ class Retries(Struct):
 class BurstLimiter(Struct):
     """Limits how often each key is written at the same instant.
 
-    Only the writes of the newest instant are counted. Suppose that an admission policy reverts the
-    writes of a controller. Without a limit, the two would alternate forever, and simulated time
-    would not advance. Upstream's clients limit requests per second instead.
+    Only the writes of the newest instant are counted. If an admission policy reverts the writes of
+    a controller, writes and reversals could alternate forever at one instant. The limit makes
+    simulated time advance. Upstream's clients limit requests per second instead.
     """
 
     _now: Instant = 0

@@ -65,8 +65,9 @@ class ConditionWaiter:
 
         `last_step` is the time of the event loop when the clock was last advanced, or None before
         the first step. Returns the new value of `last_step`. The clock does not advance if work
-        that is due now changes the store, nor if a client changes the store while this method waits
-        for clients. It does advance if it has not for `changing_s_max`.
+        that is due now changes the store, or if a client changes the store while this method waits
+        for clients. But if the clock has not advanced for `changing_s_max` real seconds, this
+        method advances the clock in any case.
         """
         loop, before = asyncio.get_running_loop(), self._cluster.store.version
         if last_step is None:

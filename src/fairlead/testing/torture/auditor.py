@@ -1,10 +1,10 @@
 """Auditor: sits between the world and the engine, and checks every command and every record.
 
-The properties that it checks are the laws (`Law`). It has its own model of the cluster. This model
-is built only from the stimuli that the engine received, and from the commands and records that the
-engine returned. A cut watch withholds changes from both the engine and this model. So a decision
-that is wrong because of a cut watch breaks no law. A decision that is wrong because of a defect in
-the engine's state breaks a law.
+The properties that it checks are the laws (`Law`). The Auditor has its own model of the cluster.
+This model is built only from the stimuli that the engine received, and from the commands and
+records that the engine returned. A cut watch withholds changes from both the engine and this model.
+So a decision that is wrong because of a cut watch breaks no law. A decision that is wrong because
+of a defect in the engine's state breaks a law.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Auditor:
         return self._audited(self.engine.handle(stimulus, now))
 
     def next_deadline(self) -> Instant | None:
-        """Return the engine's next deadline; None if it has none.
+        """Return the engine's next deadline; None if there is no deadline.
 
         The result is never before `suspended_until`.
         """
@@ -380,7 +380,7 @@ class Auditor:
         )
 
     def _has_place(self, uid: str) -> bool:
-        """Return whether a pod is bound to a node, or assumed to be on one.
+        """Return whether a pod is bound to a node, or assumed on a node.
 
         The result is False for terminating and failed pods.
         """
@@ -411,8 +411,8 @@ class Auditor:
     def _check_rate(self, zone: str, sent: Sequence[Instant]) -> None:
         """Check that a taint write respects the eviction rate of `zone`.
 
-        `sent` contains the possible times of the write. At least one of them must be far enough
-        from the time of the previous taint write in the zone.
+        `sent` contains the possible times of the write. At least one of these times must be far
+        enough from the time of the previous taint write in the zone.
         """
         rate, last = self._rates.get(zone, 0.0), self._last_taint_sent.get(zone)
         self._last_taint_sent[zone] = sent[0]
@@ -473,7 +473,7 @@ class Auditor:
 
 
 def _since(view: ApiObject, now: Instant) -> Instant:
-    """Return the creation time of a loaded object, or `now` if it has none."""
+    """Return the creation time of a loaded object, or `now` if the object has no creation time."""
     created = view.metadata.creation_timestamp
     return min(now, parse_timestamp(created)) if created else now
 

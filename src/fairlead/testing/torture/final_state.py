@@ -192,7 +192,7 @@ class FinalState:
     def _check_cron_jobs(self) -> None:
         """Check that the status of a CronJob lists its unfinished Jobs; check the history limits.
 
-        A CronJob runs at most one Job at a time, unless its concurrencyPolicy is Allow.
+        A CronJob whose concurrencyPolicy is not Allow runs at most one Job at a time.
 
         As in upstream, a Job may be missing from the list. This happens if the process was killed
         between the creation of the Job and the write of the CronJob's status. The CronJob then has

@@ -1,7 +1,7 @@
 """Makes a failing scenario smaller: removes the parts that the failure does not need.
 
 Changes, faults and objects are removed in chunks: first all at once, then smaller and smaller
-chunks, and finally single ones. A removal is kept if the same law breaks in the same way. This
+chunks, and finally single items. A removal is kept if the same law breaks in the same way. This
 method is delta debugging (Zeller, Hildebrandt, 2002).
 """
 

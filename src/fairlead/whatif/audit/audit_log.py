@@ -140,7 +140,7 @@ def read_audit_log(
 ) -> tuple[list[AuditedWrite], list[str]]:
     """Return the writes in the log `data`, ordered by time, and notes for the user.
 
-    `source` is the name of the log. With `has_workloads`, the result includes writes of
+    `source` is the name of the log. If `has_workloads` is set, the result includes writes of
     Deployments, DaemonSets, Jobs and CronJobs, and of the subresource scale. If the last line is
     incomplete, it is left out with a note. Raises InputError if the log is malformed, records no
     bodies, or has no event of the stage ResponseComplete.

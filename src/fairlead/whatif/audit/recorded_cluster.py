@@ -385,7 +385,7 @@ def _as_deleted(pod: Json, write: AuditedWrite) -> Json:
 
 
 def wanted_node(pod: Json) -> str:
-    """Return the node that the DaemonSet controller chose for `pod`; "" if it chose none."""
+    """Return the node that the DaemonSet controller chose for `pod`; "" if it chose no node."""
     match pod.get("spec"):
         case {
             "affinity": {

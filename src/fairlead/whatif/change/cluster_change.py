@@ -119,9 +119,9 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     these nodes are copied in turn.
 
     `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
-    set, the drain is a rolling drain: at most that many nodes are drained at a time, and they
-    return to service. `max_unavailable` is a number, or a percentage of the nodes to drain, such as
-    "5%". `lasts` is the time for which drained and failed nodes stay down, as a duration.
+    set, the drain is a rolling drain: at most that many nodes are drained at a time, and drained
+    nodes return to service. `max_unavailable` is a number, or a percentage of the nodes to drain,
+    such as "5%". `lasts` is the time for which drained and failed nodes stay down, as a duration.
     `reschedule` (`all` or a label selector) makes running pods pending before both runs. Both runs
     then place these pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is
     the policy file of a descheduler that runs once.
@@ -605,7 +605,7 @@ def _as_dict(value: object) -> object:
 def _applied_text(given: str | PathLike[str] | Mapping[str, Any]) -> str:
     """Return the text for `given` in `ClusterChange.words`.
 
-    It is the path of the file, or the kind and name of the object.
+    The text is the path of the file, or the kind and name of the object.
     """
     if not isinstance(given, Mapping):
         return str(given)
@@ -746,7 +746,7 @@ def _read_manifests(
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about Nodes that keep their status although the applied file has another one."""
+    """Yield a note about Nodes whose status differs in the applied file, but does not change."""
     kept = []
     for manifest, value in written:
         if manifest.kind is NODE and "status" in value:
@@ -951,7 +951,8 @@ def _add_notes_on_absent_autoscalers(collected: _Steps, snapshot: Snapshot) -> N
 
 
 def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
-    """Return the nodes of --like before the change; None without --like. Raises InputError."""
+    """Return the nodes of --like before the change; None if --like is not set. Raises
+    InputError."""
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:

@@ -29,8 +29,8 @@ def cordon(node: str) -> Command:
 def uncordon(node: str) -> Command:
     """Return the command that makes `node` schedulable again and ends its drain.
 
-    Like kubectl uncordon, it does not write taints: the node lifecycle controller removes the taint
-    node.kubernetes.io/unschedulable.
+    Like kubectl uncordon, the command does not write taints: the node lifecycle controller removes
+    the taint node.kubernetes.io/unschedulable.
     """
     metadata = {"annotations": {DRAIN: None, IN_TURN: None}}
     return PatchObject(_node(node), {"spec": {"unschedulable": None}, "metadata": metadata})

@@ -5,10 +5,11 @@ webhook of JobSet gives the first pod of a Job an affinity to its own Job and an
 other Jobs. It gives the other pods a node selector for the domain of the first pod, after that pod
 has a node. Here, all pods get the affinities instead, so the pods end up in the same domains. The
 webhook writes the priority of a pod to a label, and the anti-affinity applies only to pods of the
-same priority. So pods of a higher priority can preempt those of a lower priority.
+same priority. So pods of a higher priority can preempt pods of a lower priority.
 
 A second annotation states that a program has labelled and tainted one group of nodes for each Job.
-With this annotation, the pods get a node selector and a toleration instead of the affinities.
+If a JobSet has this annotation, the pods get a node selector and a toleration instead of the
+affinities.
 
 upstream: jobset: pkg/webhooks/pod_webhook.go: Default, setExclusiveAffinities, setNodeSelector;
 pkg/controllers/jobset_controller.go: labelAndAnnotateObject, constructJob
@@ -36,8 +37,8 @@ def topology_annotations(
 ) -> dict[str, str]:
     """Return the annotations about exclusive topologies that a Job and its pods get.
 
-    `of_set` and `of_template` are the annotations of the JobSet and of the Job's template. Those of
-    the template take precedence.
+    `of_set` and `of_template` are the annotations of the JobSet and of the Job's template. The
+    annotations of the template take precedence.
     """
     found: dict[str, str] = {}
     for given in (of_set, of_template):

@@ -79,7 +79,8 @@ class _JobSpec(Struct, rename="camel"):
 
     @property
     def indexes(self) -> int | None:
-        """The number of completion indexes; None if there are none or `completions` is not set."""
+        """The number of completion indexes; None if the Job is not indexed or sets no
+        `completions`."""
         return self.completions if self.completion_mode in {None, "Indexed"} else None
 
 
@@ -151,7 +152,7 @@ def jobs_of(
 
     Yields nothing if `one` is another object, or a JobSet with a `managedBy` that names another
     controller. Raises InputError for a JobSet that the API server or the JobSet webhook refuses,
-    and for one without replicatedJobs or with too many Jobs. `set_name` is not checked. If
+    and for a JobSet without replicatedJobs or with too many Jobs. `set_name` is not checked. If
     `priorities` is None, exclusive topologies do not depend on the priorities of the pods.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, KIND):
@@ -332,7 +333,8 @@ def _service(namespace: str, name: str, set_name: str) -> Json:
 
 
 def _coordinator_mark(set_name: str, spec: _Spec, subdomain: str) -> dict[str, str]:
-    """Return the label that names the endpoint of the coordinator; {} without a coordinator."""
+    """Return the label that names the endpoint of the coordinator; {} if there is no
+    coordinator."""
     found = spec.coordinator
     if found is None:
         return {}

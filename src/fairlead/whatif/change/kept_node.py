@@ -1,9 +1,10 @@
 """Kept nodes: the nodes that a what-if names, which no autoscaler may remove before the change.
 
 A what-if makes its change when the cluster has come to rest. An autoscaler may remove nodes before
-that. If it removed a node that the change names, the question would have no answer. Therefore both
-runs begin with an annotation on these nodes that prevents their removal. When the change begins,
-both runs restore the earlier value of the annotation. So the runs differ only by the change.
+this time. If an autoscaler removed a node that the change names, the question would have no answer.
+Therefore both runs begin with an annotation on these nodes that prevents their removal. When the
+change begins, both runs restore the earlier value of the annotation. So the runs differ only by the
+change.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     --delete-emptydir-data    for pods with an emptyDir volume; its data is lost
     --force                   for pods without a controller; nothing creates them again
 
-Without the flag for a pod, kubectl refuses to drain the pod's node. It cordons every node first, so
-a refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped. A finished
-pod of a DaemonSet counts like a running one, because the DaemonSet soon replaces it with a running
-pod.
+If a flag that a pod needs is missing, kubectl refuses to drain the pod's node. kubectl cordons
+every node first, so a refused node stays cordoned. Finished pods need no flag, and mirror pods are
+skipped. A finished pod of a DaemonSet counts like a running pod, because the DaemonSet soon
+replaces it with a running pod.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors
 """
@@ -96,7 +96,7 @@ NO_DRAIN: Final = KubectlDrain()
 class DrainCheck(Struct, frozen=True):
     """A check of the pods of `node` when its drain begins.
 
-    `flags` are the flags given to kubectl; if it is None, the drain is never refused.
+    `flags` are the flags given to kubectl; if `flags` is None, the drain is never refused.
     """
 
     node: str
@@ -146,7 +146,7 @@ def with_daemon_set_pods(drain: KubectlDrain, pods: Iterable[str]) -> KubectlDra
     """Return `drain` with the flag --ignore-daemonsets for `pods` added if `drain` lacks this flag.
 
     `pods` are the keys of pods of DaemonSets that are created on the nodes of `drain` after the
-    dump. They stay on the nodes, so the real drain needs the flag for them, too.
+    dump. These pods stay on the nodes, so the real drain needs the flag for them, too.
     """
     created = tuple(sorted(pods))
     if not created or any(one.flag == IGNORE_DAEMON_SETS for one in drain.needed):
@@ -214,7 +214,7 @@ def _absent_daemon_set(pod: Pod, daemon_sets: Collection[str]) -> str:
 
 
 def _daemon_set_of(pod: Pod) -> str:
-    """Return the name of the DaemonSet of `pod`; "" if it has none.
+    """Return the name of the DaemonSet of `pod`; "" if the pod has no DaemonSet.
 
     A DaemonSet of another API group, such as OpenKruise's, is ignored. kubectl 1.36 treats the pods
     of such a DaemonSet like pods without a DaemonSet. kubectl 1.32 looks for the owner in the group

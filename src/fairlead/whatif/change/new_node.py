@@ -1,16 +1,16 @@
 """New nodes (`--add-nodes 10`): copies of nodes of the cluster, or nodes of an instance type.
 
-The copied node is the model of a new node. A new node runs the static pods of its model. It also
-runs copies of those pods of the model whose DaemonSets are not in the snapshot. Such a pod is
+The copied node is the model of a new node. A new node runs the static pods of its model. The new
+node also runs copies of the model's pods whose DaemonSets are not in the snapshot. Such a pod is
 copied only if the new node has the labels in the nodeSelector of the pod. Several models, such as a
 node of each zone, are copied in turn.
 
 The new node gets the labels, the size and the devices (ResourceSlices) of its model. It also gets
-the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). Of the taints, it
-gets those that no controller manages. In labels that name the model itself, such as the hostname
-label (`own_labels`), the value becomes the name of the new node. The new node does not have the
-images of its model, and is not cordoned. If the instance type of a new node differs from that of
-its model, the new node has no devices, because the devices of its type are unknown.
+the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). The new node gets
+the taints of the model that no controller manages. In labels that name the model itself, such as
+the hostname label (`own_labels`), the value becomes the name of the new node. The new node does not
+have the images of its model, and is not cordoned. If the instance types of a new node and its model
+differ, the new node has no devices, because the devices of its type are unknown.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ def new_nodes(
     whose DaemonSet is not in the snapshot, and CSIStorageCapacities that belong only to the model.
     `start` is the time of creation of the nodes.
 
-    The labels and the size in `templates` take precedence over those of a model. The templates are
-    used in turn, one for each zone. Raises InputError if `count` is not allowed, or if there is no
-    model and no template.
+    The labels and the size in `templates` take precedence over the labels and the size of a model.
+    The templates are used in turn, one for each zone. Raises InputError if `count` is not allowed,
+    or if there is no model and no template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
@@ -144,7 +144,7 @@ class _Model(Struct, frozen=True):
     `template` is the new node without its name. The other fields belong to the existing node.
     `own_labels` are the keys of its labels whose values name the node itself. `dependents` are its
     CSINode and its ResourceSlices, `capacities` its CSIStorageCapacities, and `static_pods` its
-    static pods. `daemon_pods` are those of its pods whose DaemonSet is not in the snapshot.
+    static pods. `daemon_pods` are its pods whose DaemonSet is not in the snapshot.
     """
 
     name: str

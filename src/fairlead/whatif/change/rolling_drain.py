@@ -1,7 +1,7 @@
 """Validates the settings of a rolling drain.
 
-The number of nodes to drain at a time can be a percentage of the nodes to drain. It is rounded
-down, but is at least 1, like maxUnavailable of a Deployment.
+The number of nodes to drain at a time can be a percentage of the nodes to drain. The number is
+rounded down, but is at least 1, like maxUnavailable of a Deployment.
 
 upstream: pkg/controller/deployment/util/deployment_util.go: ResolveFenceposts
 """

@@ -2,7 +2,7 @@
 
 Volcano's controller creates a PodGroup for a Job, and pods for the tasks of the Job. This
 controller is not simulated. So the change creates the PodGroup itself, and a Kubernetes Job for
-each task. The Job controller of Kubernetes creates the pods and replaces preempted ones.
+each task. The Job controller of Kubernetes creates the pods and replaces preempted pods.
 
 upstream: volcano: pkg/controllers/job/job_controller_actions.go: createOrUpdatePodGroup,
 pkg/controllers/job/job_controller_util.go: createJobPod; defaults of fields:

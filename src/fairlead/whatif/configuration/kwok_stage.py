@@ -13,7 +13,7 @@ Stages with another effect are refused. If several stages of one role select a p
 chosen by weight.
 
 The key of a selector's requirement is a path, in jq's syntax, to a field of the pod's metadata,
-spec or status. The status is the one that the pod has before the stage takes effect.
+spec or status. The path refers to the pod's status before the stage takes effect.
 
 If the jitter duration of a stage is longer than its duration, the delay is a random time between
 the two. All these times are equally likely. A shorter jitter duration is itself the delay.
@@ -183,7 +183,7 @@ class PodStage(Struct, frozen=True):
         )
 
     def delay(self, pod: Pod, draw: int) -> DurationNs:
-        """Return the delay for `pod`; the random number `draw` selects one from a range."""
+        """Return the delay for `pod`; the random number `draw` selects the delay from a range."""
         form = self.spec.delay
         shortest = _time_of(
             form.duration_from, pod, form.duration_milliseconds * NANOSECONDS_PER_MILLISECOND

@@ -56,7 +56,7 @@ def with_other_schedulers(
     """Return `scheduler` with new profiles for `names`, and a note about the new profiles.
 
     `names` are scheduler names, and `owned` are the scheduler names of the batch scheduler. A name
-    gets a new profile if it has none and is not in `owned`. The new profile is a copy of the
+    gets a new profile if it has no profile and is not in `owned`. The new profile is a copy of the
     profile `default-scheduler`, or of the first profile if there is no `default-scheduler`. The
     note is "" if no profile is added.
     """

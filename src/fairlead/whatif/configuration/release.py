@@ -52,7 +52,8 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return a copy in which `general` also has those `gates` that it does not set itself."""
+        """Return a copy in which `general` also has the entries of `gates` that it does not set
+        itself."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property
@@ -83,7 +84,7 @@ class Releases(Struct, frozen=True):
     def as_json(self) -> Json:
         """Return the field `behaves_like` of a JSON result: the versions and the feature gates.
 
-        Returns {} if all of them have their defaults.
+        Returns {} if all versions and gates have their defaults.
         """
         if self == CURRENT_RELEASES:
             return {}

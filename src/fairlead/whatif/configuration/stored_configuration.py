@@ -2,8 +2,8 @@
 
 A dump does not show which scheduler reads a ConfigMap. So a KubeSchedulerConfiguration in a
 ConfigMap is used only with `--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`). A configuration
-of kube-batch or Volcano is used only with `--batch-config`. Without these options, a note names the
-ConfigMap.
+of kube-batch or Volcano is used only with `--batch-config`. If these options are not set, a note
+names the ConfigMap.
 """
 
 from __future__ import annotations

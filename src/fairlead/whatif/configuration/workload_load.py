@@ -274,7 +274,7 @@ def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
     """Yield `points` with additional points, so that each amount holds until the next time.
 
     Curves are linear between their points. To make a step, each time after the first is yielded
-    twice: with the previous amount, then with its own.
+    twice: first with the previous amount, then with the new amount.
     """
     before: int | None = None
     for time, amount in points:
@@ -397,7 +397,7 @@ def _read(autoscalers: Iterable[Manifest]) -> Iterator[tuple[ScaleTargetKey, set
 
 
 def _resources(spec: Json) -> Iterator[str]:
-    """Yield the resources in the metrics of an autoscaler; without metrics, cpu."""
+    """Yield the resources in the metrics of an autoscaler; cpu if there are no metrics."""
     metrics = spec.get("metrics")
     if not isinstance(metrics, list) or not metrics:
         # upstream: pkg/apis/autoscaling/v2/defaults.go: SetDefaults_HorizontalPodAutoscaler

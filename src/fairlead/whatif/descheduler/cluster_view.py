@@ -60,8 +60,8 @@ class ClusterView:
         """Return whether the node of `pod` admits it, or whether `pod` fits another node.
 
         A node admits `pod` if the node is not cordoned and `may_run_on` returns True. `pod` fits
-        another node if that node admits `pod` and has room for its requests. The node must also
-        have no pod that the anti-affinity of `pod` excludes.
+        another node if that node admits `pod` and has room for its requests. The anti-affinity of
+        `pod` must not exclude any pod on the node.
         """
         own = self.by_name.get(pod.spec.node_name)
         if own is not None and not own.spec.unschedulable and may_run_on(pod, own):
@@ -164,7 +164,7 @@ def _is_ready(node: Node) -> bool:
 
 
 def allocatable_amount(node: Node, name: str) -> int:
-    """Return the allocatable amount of `name`: cpu in thousandths, all else in whole units.
+    """Return the allocatable amount of `name`: cpu in thousandths, all others in whole units.
 
     upstream: node.go uses the capacity if a node has no allocatable amounts
     """

@@ -106,7 +106,7 @@ def _is_reached(limit: int | None, used: int) -> bool:
 class Evictor:
     """Decides whether pods may be evicted, and records evictions.
 
-    It also records evictions that a disruption budget refuses.
+    The Evictor also records evictions that a disruption budget refuses.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Namespaces(_Form, frozen=True, kw_only=True):
-    """A choice of namespaces: those in `include`, or all except those in `exclude`."""
+    """A choice of namespaces: the names in `include`, or all names that are not in `exclude`."""
 
     include: list[str] = []
     exclude: list[str] = []
@@ -99,7 +99,7 @@ class UtilizationArgs(_Form, frozen=True, kw_only=True):
 
 
 class SelectorArgs(_Form, frozen=True, kw_only=True):
-    """The arguments that select the pods a strategy examines; each subclass may add others."""
+    """The arguments that select the pods a strategy examines; each subclass may add arguments."""
 
     namespaces: Namespaces = Namespaces()
     label_selector: LabelSelector | None = None

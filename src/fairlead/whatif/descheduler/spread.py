@@ -109,7 +109,7 @@ def remove_violating_spread(evictor: Evictor, args: SpreadArgs) -> None:
 
 
 def _above_average(evictor: Evictor, args: SpreadArgs) -> Iterable[Pod]:
-    """Return the pods to evict, each once, even if several constraints require its eviction."""
+    """Return the pods to evict; a pod is listed once, even if several constraints require it."""
     found: dict[int, Pod] = {}
     namespaces: dict[str, list[Pod]] = defaultdict(list)
     for pod in evictor.view.pods:
@@ -226,7 +226,7 @@ def _surplus(
 def _by_mobility(evictor: Evictor, pods: Iterable[Pod]) -> list[Pod]:
     """Return `pods` in reverse order of eviction: the last pod is evicted first.
 
-    Pods that may not be evicted come first. Pods with a node selector or node affinity follow, then
+    Pods that may not be evicted come first, then pods with a node selector or node affinity, then
     all other pods. The pods of each group are ordered by falling priority.
 
     upstream: topologyspreadconstraint.go:sortDomains

@@ -54,7 +54,7 @@ def listed(evictor: Evictor, node: Node, args: SelectorArgs) -> Iterator[Pod]:
 
 
 def listed_with_ended(evictor: Evictor, node: Node, args: SelectorArgs) -> Iterator[Pod]:
-    """Yield the same pods as `listed`, and then those that have ended.
+    """Yield the same pods as `listed`, and then the pods that have ended.
 
     upstream: pods.go: ListAllPodsOnANode
     """
@@ -213,7 +213,7 @@ def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
 def remove_failed(evictor: Evictor, args: FailedArgs) -> None:
     """Evict failed pods that have the minimum age and no owner of an excluded kind.
 
-    If `args` states reasons or exit codes, only pods with one of them are evicted.
+    If `args` states reasons or exit codes, only pods with a stated reason or exit code are evicted.
 
     upstream: removefailedpods/failedpods.go
     """

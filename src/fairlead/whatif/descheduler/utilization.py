@@ -1,9 +1,9 @@
 """LowNodeUtilization and HighNodeUtilization: evict pods depending on the requests on each node.
 
 The usage of a resource on a node is the requested share of the node's allocatable amount. Resources
-have thresholds and targets; without a stated target, the target is the whole allocatable amount. A
-node is overutilized if the usage of at least one resource exceeds the target of that resource. A
-node is underutilized if every resource with a threshold has a usage of at most that threshold.
+have thresholds and targets; the default target is the whole allocatable amount. A node is
+overutilized if the usage of at least one resource exceeds the target of that resource. A node is
+underutilized if every resource with a threshold has a usage of at most that threshold.
 
 LowNodeUtilization evicts pods from overutilized nodes while the underutilized nodes together have
 room up to the targets. HighNodeUtilization evicts pods from underutilized nodes while the other

@@ -40,11 +40,11 @@ class DumpedWorkload(Struct, frozen=True):
     """A workload: its number of replicas, and its containers by name.
 
     `replicas` is None if the workload has no such number. A container is (image, requests).
-    `is_of_pods` is set if the values come from the workload's pods. The reason is that the dump
-    lacks the workload, or that another object controls the workload. `missing` is the number of
-    wanted pods that do not exist, are not ready, or are on a node that does not exist. It is None
-    for Jobs and CronJobs, because their pods end. It is also None if the values come from the pods,
-    or if the dump has no pods at all.
+    `is_of_pods` is set if the values come from the workload's pods. This is the case if the dump
+    lacks the workload, or if another object controls the workload. `missing` is the number of
+    wanted pods that do not exist, are not ready, or are on a node that does not exist. `missing` is
+    None for Jobs and CronJobs, because their pods end. `missing` is also None if the values come
+    from the pods, or if the dump has no pods at all.
     """
 
     replicas: int | None

@@ -1,9 +1,9 @@
 """Explains a PodDisruptionBudget: the disruptions that it allows now and with all pods ready.
 
 For each node with pods of the budget, the explanation says what a drain of the node would do. To
-find out, the node is cordoned in the model, and the budget's pods are removed from it. Then the
-scheduler places their replacements. A replacement that fits no node does not become ready. So the
-budget may stop the drain later, even if it allows an eviction now.
+find out, the node is cordoned in the model, and the budget's pods are removed from the node. Then
+the scheduler places replacements of these pods. A replacement that fits no node does not become
+ready. So the budget may stop the drain later, even if it allows an eviction now.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[
 
 
 def _unplaced(planner: DrainPlanner, node: str, pods: Sequence[PodInfo]) -> list[Unplaced]:
-    """Return those of the `pods` on `node` whose replacements fit no other node, with reasons."""
+    """Return the pods on `node` whose replacements fit no other node, with reasons."""
     with planner.model.hypothesis():
         planner.clear(node, [pod for pod in pods if moves_with_drain(pod)])
         return planner.place(node, planner.replaced(in_queue_order(pods)))[1]

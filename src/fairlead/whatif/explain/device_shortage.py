@@ -69,8 +69,9 @@ class _Request(Struct, frozen=True):
 class _Found(Struct):
     """The devices for a request.
 
-    `of_class` are the devices of the DeviceClass. `states` has those of them that also match the
-    selectors of the request. `most` is (largest number of matching devices on one node, node).
+    `of_class` are the devices of the DeviceClass. `states` has the devices of the DeviceClass that
+    also match the selectors of the request. `most` is (largest number of matching devices on one
+    node, node).
 
     `most_free` and `suffices` are about the nodes on which the claims cannot be allocated.
     `most_free` is (largest number of free matching devices on one such node, node). `suffices` is

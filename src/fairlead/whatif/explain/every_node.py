@@ -145,8 +145,8 @@ class _Returns(Struct, frozen=True):
         """Return `rows` with the number of pods that would run if the nodes of the row returned.
 
         `nodes` are the rows of single nodes. A row of `rows` is about one of these nodes, or about
-        all of them that have the reason of the row. The number is None without pending pods, and
-        for rows after the first _RETURNS_MAX.
+        all nodes that have the reason of the row. The number is None if there are no pending pods,
+        and for rows after the first _RETURNS_MAX.
         """
         found: list[Row] = []
         for at, row in enumerate(rows):
@@ -156,7 +156,7 @@ class _Returns(Struct, frozen=True):
         return found
 
     def room(self, nodes: Iterable[Row]) -> int | None:
-        """Return how many pods would run if `nodes` returned; None if none of them can return."""
+        """Return how many pods would run if `nodes` returned; None if no node can return."""
         names = [row["node"] for row in nodes]
         can = [name for name in names if not deletion_words(self.model.node(name).node)]
         return room_if_returned(self.model, can, self.pods) if can and self.pods else None
@@ -165,7 +165,7 @@ class _Returns(Struct, frozen=True):
 def _node_rows(
     model: ClusterModel, nodes: Iterable[NodeInfo], room: Counter[str] | None
 ) -> list[Row]:
-    """Return the rows of `nodes`, which are in service; `room` has the pods that they would get.
+    """Return the rows of `nodes`, which are in service; `room` has the pods that fit on them.
 
     `room` is None if there are no pods to count. The node with the most free cpu comes first.
     """
@@ -252,7 +252,7 @@ def _figures(requested: _Amounts, offered: _Amounts, pods: int, allowed_pods: in
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    """Return the sum of the known `numbers`; None if none is known."""
+    """Return the sum of the known `numbers`; None if no number is known."""
     known = [one for one in numbers if one is not None]
     return sum(known) if known else None
 
@@ -285,7 +285,7 @@ def _lacks(row: Row) -> list[str]:
 def _verdict(serving: int, nodes: int, full: Sequence[Sequence[str]]) -> str:
     """Return the first sentence about the `nodes`, of which `serving` are in service.
 
-    `full` has an element for each node in service without room: what it lacks.
+    For each node in service without room, `full` contains what the node lacks.
     """
     if not serving:
         return "No node takes new pods."
@@ -319,8 +319,8 @@ def _free(rows: Sequence[Row]) -> Iterator[str]:
 def _pending(pending: int, placed: int, returned: int | None) -> Iterator[str]:
     """Yield a sentence about the `pending` pods that the scheduler tries one by one.
 
-    `placed` of them fit on nodes now. `returned` more would fit if all nodes were in service; None
-    if no node can return.
+    `placed` of them fit on nodes now. `returned` more pods would fit if all nodes were in service;
+    None if no node can return.
     """
     if not pending:
         return

@@ -97,9 +97,9 @@ def explain_group_of(
 
     `target` names the group, or a pod of it. `scheduler` and `options` configure the scheduler and
     the batch scheduler. A pod that names a group in a label belongs to that group even if another
-    scheduler schedules it. An example is a kube-scheduler with the plugin Coscheduling. Raises
-    InputError if there is no such group, if only kube-scheduler schedules it, or if `options`
-    select SINGLE_PODS.
+    scheduler schedules it. For example, the other scheduler may be a kube-scheduler with the plugin
+    Coscheduling. Raises InputError if there is no such group, if only kube-scheduler schedules the
+    group, or if `options` select SINGLE_PODS.
     """
     if options.source == SINGLE_PODS:
         problem = f"{SINGLE_PODS} ignores pod groups; explain one of the pods instead"

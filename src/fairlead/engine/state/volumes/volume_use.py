@@ -86,8 +86,7 @@ def disks_of(pod: PodInfo) -> Iterator[Disk]:
 
 
 def disks_in(volume: Volume) -> Iterator[Disk]:
-    """Yield (volume type, disk name) of `volume`; nothing if pods may share all volumes of its
-    type.
+    """Yield (volume type, disk name) of `volume`; nothing if its type is always shareable.
 
     Volumes that conflict have the same disk. Volumes with the same disk do not always conflict.
     """

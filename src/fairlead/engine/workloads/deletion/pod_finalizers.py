@@ -64,8 +64,7 @@ class PodFinalizers(NoDeadlines, Struct):
                 return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Return the patch that removes the `foreign_finalizers` of `pod`; () if the finalizers
-        stay."""
+        """Return the patch that removes the `foreign_finalizers` of `pod`; () if none is needed."""
         if not _is_held(pod) or pod.metadata.uid in self._stuck:
             return ()
         # The Job controller removes its finalizer first, because each patch replaces all of them.

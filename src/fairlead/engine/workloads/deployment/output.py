@@ -181,8 +181,7 @@ class RolloutWriter(Struct, frozen=True):
     def _write(
         self, rollout: Rollout, status: Mapping[str, Any], revision: int = 0
     ) -> list[Command]:
-        """Write `status`; also write `revision` if it is neither 0 nor the Deployment's
-        revision."""
+        """Write `status`; also write `revision` if it is not 0 and has changed."""
         deployment = rollout.deployment
         before, wanted = deployment.status, str(revision)
         if not revision or deployment.metadata.annotations.get(REVISION) == wanted:

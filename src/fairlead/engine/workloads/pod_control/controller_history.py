@@ -42,13 +42,13 @@ class History(Struct):
     """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
     `update` is the name of the revision with the owner's template. `current` is used only for
-    StatefulSets. It is the name of the revision before the update that is in progress. When the
-    update is complete, the StatefulSet's rule sets `current` to `update`. `first` is the revision
-    of pods without a label. `requested` contains the names of ControllerRevisions whose creation
-    was requested. `failures` is the number of consecutive refused creations. `_named` maps the
-    revision label of each ControllerRevision of a DaemonSet to the ControllerRevision's name. The
-    name cannot be derived from the label if the ControllerRevision was adopted from a DaemonSet
-    with another name.
+    StatefulSets: the name of the revision before the update that is in progress. When the update is
+    complete, the StatefulSet's rule sets `current` to `update`. `first` is the revision of pods
+    without a label. `requested` contains the names of ControllerRevisions whose creation was
+    requested. `failures` is the number of consecutive refused creations. `_named` maps the revision
+    label of each ControllerRevision of a DaemonSet to the ControllerRevision's name. The name
+    cannot be derived from the label if the ControllerRevision was adopted from a DaemonSet with
+    another name.
     """
 
     owner: RevisionOwner

@@ -56,7 +56,7 @@ class HeldPods(Struct):
     def hold(self, creation: CreateObject, claims: Iterable[CreateObject]) -> list[CreateObject]:
         """Hold back the `creation` of a pod; return the creations in `claims` that must be sent.
 
-        These are the creations of claims that neither exist nor are being created for another pod.
+        A creation must be sent if its claim neither exists nor is being created for another pod.
         Two StatefulSets can have a claim in common, because `data-a` + `b-0` and `data` + `a-b-0`
         give the same name. `release` returns the pod's creation later.
         """

@@ -166,7 +166,7 @@ class PodSet:
     `proven` is set after a successful creation and cleared when a backoff starts. While `proven` is
     not set, only one pod is created at a time (instead of upstream's slow start). `retry_at` is set
     while the owner is in backoff after a failure. `refusal` is the error message of the last
-    refused creation. It becomes "" when a creation succeeds or no pod is missing.
+    refused creation. `refusal` becomes "" when a creation succeeds or no pod is missing.
     """
 
     key: str
@@ -225,7 +225,7 @@ class PodSet:
 
     @property
     def creations_allowed(self) -> int:
-        """Number of creations that may be sent in addition to those in flight."""
+        """Number of creations that may be sent in addition to the creations in flight."""
         return max(0, BURST_REPLICAS - len(self.creations_expected))
 
     # --- changes of pods -----------------------------------------------------------------------
@@ -233,9 +233,9 @@ class PodSet:
     def refresh(self, pod: Pod) -> bool:
         """Store a new version of an active pod; return whether it was stored.
 
-        This has the effect of `put`, but is faster. The version is stored only if nothing but the
-        status differs, the pod is still active, and its deletion is not in flight. If the set
-        counts container restarts (`restarts`), their number must also be unchanged.
+        `refresh` has the same effect as `put`, but is faster. The version is stored only if nothing
+        but the status differs, the pod is still active, and its deletion is not in flight. If the
+        set counts container restarts (`restarts`), their number must also be unchanged.
         """
         name = pod.metadata.name
         known = self.active.get(name)
@@ -471,7 +471,7 @@ class PodSet:
         return replacement
 
     def unreplaced(self) -> list[Pod]:
-        """Return the pods that must be replaced, in the order in which this was requested.
+        """Return the pods that must be replaced, in the order of the requests.
 
         If the slot of a pod is a pod name, and a pod of this name exists or is being created, the
         pod is left out.

@@ -139,8 +139,8 @@ class PodSets(Struct):
     def set_adopter(self, key: str, owner: Adopter) -> bool:
         """Store the newest version of an owner; return whether it got orphans.
 
-        A new owner gets the orphans that it will adopt, except finished pods. A Job counts these
-        when it has adopted them.
+        A new owner gets the orphans that it will adopt, except finished pods. A Job counts finished
+        pods when it has adopted them.
         """
         adopts = self.adopts
         if adopts is None:
@@ -389,8 +389,8 @@ class PodSets(Struct):
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
         """Handle a successful pod creation.
 
-        If it is the owner's first successful creation, or the first one after a backoff, the
-        returned commands create all missing pods. Before that, pods are created one at a time.
+        If this is the owner's first successful creation, or the first after a backoff, the returned
+        commands create all missing pods. Before that, pods are created one at a time.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         if key is None:

@@ -328,8 +328,8 @@ def missing_classes(loaded: Iterable[Replicas], known: Iterable[PriorityClass]) 
     """Return manifests of the PriorityClasses that `loaded` pods need and `known` lacks.
 
     The manifests are sorted by name. If pods of one class have different priorities, the priority
-    of the newest pod is used. Classes that users cannot create are left out, such as those of the
-    system.
+    of the newest pod is used. Classes that users cannot create are left out, such as the system's
+    classes.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}

@@ -103,7 +103,7 @@ def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Cand
 
 
 def _restarts(pod: Pod) -> tuple[int, int]:
-    """Return the highest restart count of the containers, and that of the sidecars."""
+    """Return the highest restart count of the containers, and the highest of the sidecars."""
     # upstream: pkg/controller/controller_utils.go:maxContainerRestarts
     sidecars = {one.name for one in pod.spec.init_containers if is_sidecar(one)}
     status = pod.status

@@ -32,8 +32,9 @@ _BY_POD_GC: Final = "DeletionByPodGC"  # a reason of _DISRUPTION_TARGET
 def keeps_name(kind: str, pod: Pod) -> bool:
     """Return whether an owner of `kind` reuses the name of `pod` for its replacement.
 
-    StatefulSets do. Other owners do if the pod's name is also its hostname. Operators such as
-    Strimzi and CloudNativePG create the replacement of such a pod under the same name.
+    StatefulSets reuse the name. Other owners reuse the name if it is also the pod's hostname.
+    Operators such as Strimzi and CloudNativePG create the replacement of such a pod under the same
+    name.
     """
     # upstream: strimzi operator/cluster/model/WorkloadUtils.java: createStatefulPod,
     # cloudnative-pg pkg/specs/pods.go: NewInstance

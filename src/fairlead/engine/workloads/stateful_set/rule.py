@@ -228,7 +228,7 @@ class StatefulSetRule:
             return 1
 
     def _complete(self, pods: PodSet) -> None:
-        """Make the update revision the current one once all pods have it and are ready.
+        """Make the update revision current once all pods have this revision and are ready.
 
         Does nothing if the number of pods differs from `replicas`, or for the strategy OnDelete.
         """

@@ -3,9 +3,9 @@
 Example: a claim `data` of a class with volumeBindingMode Immediate. No volume has a claimRef to the
 claim, and the best suitable volume is `pv-3` (5Gi for a request of 4Gi). The step is BIND. First it
 writes the claimRef of `pv-3`, then the phase of `pv-3`, the claim's volumeName and the claim's
-phase. Without a suitable volume, the step is PROVISION if the class has a provisioner. For a claim
-without a class, the step is SET_CLASS if there is a default class. With WaitForFirstConsumer, there
-is no step until the scheduler sets selected-node.
+phase. If no volume is suitable and the class has a provisioner, the step is PROVISION. If the claim
+has no class and there is a default class, the step is SET_CLASS. If the mode is
+WaitForFirstConsumer, there is no step until the scheduler sets selected-node.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim
 """
@@ -51,8 +51,8 @@ class StepKind(Enum):
 class BindingStep(Struct, frozen=True):
     """The next step for a claim; two steps with equal fields have the same effect.
 
-    `volume` is the volume to bind. `storage_class` is the class to set or to provision from. Either
-    is None if the step does not need it.
+    `volume` is the volume to bind. `storage_class` is the class to set or to provision from. Each
+    field is None if the step does not need it.
     """
 
     kind: StepKind

@@ -60,7 +60,7 @@ def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command
 
     If the claimRef of `volume` does not refer to `claim` yet, only the write that sets the claimRef
     is returned. This write fails with a conflict if the volume has changed in the meantime. For
-    example, it may have been bound to another claim.
+    example, the volume may have been bound to another claim.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -109,9 +109,10 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     """Return the next command for a volume whose claim was deleted, or [] if none is needed.
 
     The first command sets the volume to Released, because a finalizer protects a Bound volume from
-    deletion. A second command is needed only for the reclaim policy Delete. It deletes the volume,
-    or sets it to Failed if no volume plugin can delete it. If `deletes` is False, external
-    provisioners delete the volumes that they provisioned. Such volumes need no second command.
+    deletion. A second command is needed only for the reclaim policy Delete. This command deletes
+    the volume, or sets it to Failed if no volume plugin can delete it. If `deletes` is False,
+    external provisioners delete the volumes that they provisioned. Such volumes need no second
+    command.
 
     upstream: pv_controller.go: syncVolume, reclaimVolume, deleteVolumeOperation,
     findDeletablePlugin
@@ -164,8 +165,8 @@ def provision(
 ) -> CreateObject:
     """Return the command that creates a volume for `claim` in the topology of `node`.
 
-    The topology consists of labels of `node`. Their keys are those that `_topology_keys` returns
-    for the driver and `csi_node`. If `node` is None or has none of these labels, the volume is
+    The topology consists of labels of `node`. `_topology_keys` returns the keys of these labels for
+    the driver and `csi_node`. If `node` is None or has none of these labels, the volume is
     accessible from every node.
     """
     driver = driver_of(storage_class)
@@ -195,7 +196,7 @@ def provision(
 
 
 def driver_of(storage_class: StorageClass) -> str:
-    """Return the provisioner of a class; for an in-tree provisioner, the CSI driver instead."""
+    """Return the provisioner of a class; the CSI driver for an in-tree provisioner."""
     kind = IN_TREE_KINDS.get(storage_class.provisioner)
     return storage_class.provisioner if kind is None else kind.driver
 
@@ -216,8 +217,8 @@ def _source(driver: str, name: str) -> Json:
 def _topology_keys(driver: str, storage_class: StorageClass, csi_node: CSINode | None) -> list[str]:
     """Return the keys of the node labels that determine which nodes can access a volume.
 
-    They are the topology keys of `driver` in `csi_node`, else the keys in the class's
-    allowedTopologies, else the zone labels.
+    Returns the topology keys of `driver` in `csi_node`; if there are none, the keys in the class's
+    allowedTopologies; if there are none there either, the zone labels.
     """
     if csi_node is not None:
         for one in csi_node.spec.drivers:

@@ -106,8 +106,9 @@ class Volumes:
         """Start empty.
 
         `output` returns the commands that write the events, the annotations and the phase Lost of
-        claims. By default, these are not written. If `is_complete` is not set, the loaded snapshot
-        may lack storage objects, and the controller creates these (`missing_storage`).
+        claims. By default, it returns no commands. If `is_complete` is not set, the loaded snapshot
+        may lack storage objects, and the controller creates the missing objects
+        (`missing_storage`).
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete
@@ -378,7 +379,7 @@ class Volumes:
     ) -> list[Command]:
         """Handle the outcome of `command`; `failed` is set if it failed.
 
-        When all commands of a step have an outcome, sync the claim again. If any of them failed,
+        When all commands of a step have an outcome, sync the claim again. If any command failed,
         schedule this sync for later.
         """
         _, key = self._in_flight.pop(id(command), (None, None))

@@ -85,7 +85,7 @@ class ExternalProvisioner:
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next volume is provisioned or its creation is retried.
 
-        Returns None if neither is scheduled.
+        Returns None if no provisioning and no retry is scheduled.
         """
         return self._timers.next_due()
 

@@ -1,7 +1,7 @@
 """ExternalResizer: expands provisioned volumes whose claims request more storage.
 
-A local cluster has no CSI drivers. This controller replaces their external-resizer. It expands the
-volumes of every provisioner.
+A local cluster has no CSI drivers. This controller replaces the external-resizer of a driver, and
+expands the volumes of every provisioner.
 
     a bound claim requests more than its volume has
       └─ after a delay ─▶ the volume has the requested capacity

@@ -2,7 +2,7 @@
 
 A fault depends on the seed, on the command's type and target, and on the number of earlier commands
 of this type for the target. So most faults stay the same when a part of the scenario is removed.
-This helps to shrink failures.
+Stable faults help to shrink a failing scenario.
 """
 
 from __future__ import annotations

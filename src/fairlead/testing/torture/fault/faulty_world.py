@@ -2,8 +2,8 @@
 
     engine ──command──▶ fault? ──▶ LocalWorld ──changes, outcomes──▶ cut watch? ──▶ engine
 
-The changes of a scenario are also performed here. They stand for the requests of other clients, and
-write to the same store as the engine's commands.
+The changes of a scenario are also performed here. These changes stand for the requests of other
+clients, and write to the same store as the engine's commands.
 
 A command that needs an admission webhook is performed when the webhook answers. If a fault is
 injected into the command, the webhook answers without a delay.
@@ -267,7 +267,7 @@ class FaultyWorld:
         self._held = [(due, one) for due, one in self._held if due > now or not is_outcome(one)]
 
     def _collect(self, now: Instant) -> None:
-        """Take the stimuli from the world; hold back those of a kind whose watch is cut."""
+        """Take the stimuli from the world; hold back the stimuli of kinds whose watch is cut."""
         arrived = [*self._ready, *self._world.poll(now)]
         self._ready = []
         if not self._cut:

@@ -1,7 +1,7 @@
 """InProcessExtender: an extender that answers without a network, sometimes wrongly.
 
-Its correct answers depend only on the request. It keeps every node, and scores nodes by a hash of
-their names.
+Its correct answers depend only on the request. The extender keeps every node, and scores nodes by a
+hash of their names.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _delay_of(call: WebhookCall) -> DurationNs:
 def _admitting_answer(call: WebhookCall) -> WebhookAnswer:
     """Return an answer that admits the object.
 
-    If the called webhook is the mutating one, the answer adds an annotation.
+    If the called webhook is mutating, the answer adds an annotation.
     """
     review: Json = msgspec.json.decode(call.body)
     response: Json = {"uid": review["request"]["uid"], "allowed": True}

@@ -9,9 +9,9 @@
 
 `--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
 follows. An amount without `requests.` or `limits.` is a request. For extended resources and huge
-pages it is also the limit, because the two must be equal. A percentage with a sign changes the
-amount that each container has now (`relative_amount`). The resources of a Pod are changed in place,
-as with `kubectl patch --subresource resize`. The pod keeps its node.
+pages it is also the limit, because request and limit must be equal. A percentage with a sign
+changes the amount that each container has now (`relative_amount`). The resources of a Pod are
+changed in place, as with `kubectl patch --subresource resize`. The pod keeps its node.
 
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.

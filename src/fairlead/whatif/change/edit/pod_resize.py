@@ -1,8 +1,8 @@
 """The resize of one pod, in place: the command that makes it, and notes about it.
 
-If the status of the pod does not report the resources of its containers, they are assumed to be
-those of the spec (`worlds/container_resources.py`). Simulated containers do not restart, even if
-their resizePolicy requires it.
+If the status of the pod does not report the resources of its containers, the resources in the spec
+are used (`worlds/container_resources.py`). Simulated containers do not restart, even if their
+resizePolicy requires it.
 
 upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodResizeAction
 """

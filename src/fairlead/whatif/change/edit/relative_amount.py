@@ -71,8 +71,8 @@ def relative_amount(resource: str, text: str) -> RelativeAmount:
 def stated_amount(resources: Json, part: str, resource: str) -> Quantity | None:
     """Return the amount of `resource` in `resources`, the field `resources` of a container.
 
-    `part` is `requests` or `limits`. Without a request, return the limit, which becomes the request
-    of new pods. Return None if there is no limit either.
+    `part` is `requests` or `limits`. If there is no request, return the limit, which becomes the
+    request of new pods. Return None if there is no request and no limit.
 
     upstream: pkg/apis/core/v1/defaults.go: SetDefaults_Pod
     """

@@ -49,8 +49,9 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
 def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the workload through which the custom resource `owner` runs all its pods.
 
-    It is the only workload of the SCALABLE kinds that `owner` controls and that has replicas. The
-    result is None if there are several, as during the update of an Argo Rollout, or none.
+    This is the only workload of the SCALABLE kinds that `owner` controls and that has replicas. The
+    result is None if there is no such workload, or if there are several, as during the update of an
+    Argo Rollout.
     """
     if not is_custom(owner.kind.api_version):
         return None
@@ -61,8 +62,8 @@ def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
 def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SCALABLE) -> str:
     """Return a hint that names an object of `kinds` that `owner` controls; "" if there is none.
 
-    Of several such objects, the hint names the one with the most replicas. Example: `owner` is a
-    DeploymentConfig of OpenShift, and the hint names its ReplicationController.
+    If there are several such objects, the hint names the object with the most replicas. Example:
+    `owner` is a DeploymentConfig of OpenShift, and the hint names its ReplicationController.
     """
     owned = _controlled(owner, inventory, kinds)
     largest = max(owned, key=lambda one: (_wanted(one), one.ref.name), default=None)
@@ -112,8 +113,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
 def metric_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> Manifest | None:
     """Return the HorizontalPodAutoscaler that scales `workload` again after a change to `replicas`.
 
-    Return None if there is none, or if another object owns it (`other_scaler`). Also return None if
-    `replicas` is 0, because the autoscaler then does not scale the workload.
+    Return None if there is no such autoscaler, or if another object owns it (`other_scaler`). Also
+    return None if `replicas` is 0, because the autoscaler then does not scale the workload.
 
     upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
     """
@@ -135,7 +136,7 @@ def metric_scalers_note(scaled: Sequence[tuple[Manifest, Manifest]]) -> str:
 
 
 def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the HorizontalPodAutoscaler of the workload `found`; None if it has none.
+    """Return the HorizontalPodAutoscaler of the workload `found`; None if there is none.
 
     Raises InputError for a HorizontalPodAutoscaler that is malformed.
     """

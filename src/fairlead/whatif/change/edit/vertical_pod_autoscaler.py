@@ -5,12 +5,12 @@ workload. A rollout follows, as with --set-resources. A target is capped to the 
 LimitRanges set for containers, then to `minAllowed` and `maxAllowed`. Limits keep their ratio to
 the requests.
 
-With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
+If `controlledValues` is RequestsOnly, limits do not change, and a request is at most its limit.
 Containers with mode Off do not change. A VPA is applied in every update mode. If a workload has
 several VPAs, only one is applied (`_controlling`).
 
-Without --apply-vpa, the VPA's admission webhook still replaces the requests of new pods with the
-recommendation, except in the update mode Off (`pod_recommendations`).
+Even if --apply-vpa is not set, the VPA's admission webhook replaces the requests of new pods with
+the recommendation, except in the update mode Off (`pod_recommendations`).
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go,
@@ -258,9 +258,9 @@ def _form(manifest: Manifest) -> _Form:
 def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[Target, Manifest]:
     """Return the VPA that controls the pods of each target.
 
-    Among the VPAs of one target, the oldest has control. Of equally old ones, the first by name has
-    control. A VPA with the update mode Off controls the pods only if all VPAs of the target have
-    this mode.
+    Among the VPAs of one target, the oldest VPA has control. If several VPAs are equally old, the
+    first by name has control. A VPA with the update mode Off controls the pods only if all VPAs of
+    the target have this mode.
 
     upstream: matcher.go: GetMatchingVPA, api.go: Stronger
     """

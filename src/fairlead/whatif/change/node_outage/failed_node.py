@@ -23,8 +23,8 @@ from fairlead.whatif.snapshot.samples import samples
 def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list[str]:
     """Return the nodes of `outages` that are out of service in `initial`, sorted.
 
-    Nodes that are being deleted are left out, because their machines are probably gone. With and
-    without the change, these nodes are deleted, or stay out of service if a finalizer keeps them.
+    Nodes that are being deleted are left out, because their machines are probably gone. In both
+    runs, these nodes are deleted, or stay out of service if a finalizer keeps them.
     """
     failing = {name for outage in outages for name in outage.nodes}
     return sorted(

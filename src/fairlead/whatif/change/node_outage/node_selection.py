@@ -99,5 +99,5 @@ def _fraction(source: str, text: str) -> Decimal:
 
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
-    """Return (region, zone) of `node`; each is "" if the node has no label for it."""
+    """Return (region, zone) of `node`; a part is "" if the node lacks the label."""
     return region_and_zone(node.labels)

@@ -114,9 +114,9 @@ def ends_of(outages: Sequence[Outage]) -> Iterator[ScriptedStep]:
     """Yield one step for each outage that is not permanent: the step that ends it.
 
     `outages` are in the order in which they begin. While several outages of a node are under way,
-    the one that began last determines how the node behaves. Example: one outage stops a node from
-    1m to 21m, and another makes it flap from 2m to 6m. The node is down until 2m, flaps until 6m,
-    and is down again until 21m.
+    the outage that began last determines how the node behaves. Example: one outage stops a node
+    from 1m to 21m, and another makes it flap from 2m to 6m. The node is down until 2m, flaps until
+    6m, and is down again until 21m.
     """
     of_node: dict[str, list[int]] = defaultdict(list)
     for number, outage in enumerate(outages):

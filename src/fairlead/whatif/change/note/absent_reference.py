@@ -63,7 +63,7 @@ def _namespaces_in_dump(applied: Sequence[Manifest], inventory: Inventory) -> di
     """Return the namespaces in which `inventory` has ConfigMaps and Secrets, by kind.
 
     The `applied` objects do not count. ConfigMaps in kube-system do not count either: snapshots
-    contain those of autoscalers and schedulers, but no others.
+    contain the ConfigMaps of autoscalers and schedulers, but no others.
     """
     new = {one.ref for one in applied}
     found = {
@@ -97,5 +97,5 @@ def _needed(one: Manifest, kind: Kind) -> set[str]:
 
 
 def _name(reference: Json) -> str:
-    """Return the name in `reference`; the secret of a volume has it in the field secretName."""
+    """Return the name in `reference`, which is in the field secretName for a volume's secret."""
     return str(reference.get("secretName") or reference.get("name") or "")

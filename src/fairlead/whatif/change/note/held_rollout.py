@@ -51,7 +51,7 @@ _WITH_TEMPLATE: Final = (DEPLOYMENT, *_WITH_UPDATE_STRATEGY, *_WITHOUT_ROLLOUT)
 
 
 def ignores_change(workload: Manifest, after: Json, inventory: Inventory) -> str:
-    """Return why the change of `workload` to `after` changes no pods; "" if it may change some.
+    """Return why the change of `workload` to `after` changes no pods; "" if it may change pods.
 
     No pods change if the workload or its namespace is being deleted. `inventory` contains the
     namespaces.
@@ -76,7 +76,7 @@ def ignores_change(workload: Manifest, after: Json, inventory: Inventory) -> str
 
 
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
-    """Return why the workload `before` keeps old pods when its spec changes to that of `after`.
+    """Return why the workload `before` keeps old pods when it changes to `after`.
 
     The rollout of a StatefulSet may wait for a pod that is not ready, or may replace only some of
     the pods. The result is "" if the template does not change, or if the rollout replaces all pods.
@@ -122,7 +122,8 @@ def _awaited(owner: Manifest, changed: StatefulSet, inventory: Inventory) -> str
     may give it a node, because the StatefulSet waits for it in any case.
 
     `changed` is the StatefulSet after the change; pods whose ordinals it does not have are ignored.
-    Return "" if its podManagementPolicy is Parallel: such a StatefulSet does not wait for its pods.
+    Return "" if the podManagementPolicy of `owner` is Parallel: such a StatefulSet does not wait
+    for its pods.
     """
     if not is_ordered(changed):
         return ""

@@ -52,8 +52,9 @@ def release_notes(
 ) -> Iterator[str]:
     """Yield a note for each written object that its controller would release.
 
-    `writes` contains pairs (object before the change or None, object after it). `inventory`
-    contains the objects after the change. Raises InputError for a controller with an invalid field.
+    `writes` contains pairs: the object before the change (or None), and the object after the
+    change. `inventory` contains the objects after the change. Raises InputError for a controller
+    with an invalid field.
     """
     for before, after in writes:
         owner = after.controller

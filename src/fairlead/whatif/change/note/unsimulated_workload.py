@@ -1,8 +1,8 @@
 """Finds objects in a change that have no effect because their controllers are not simulated.
 
 For a CronJob, an Argo Rollout or a Knative Service, no pods are created. An object with an unknown
-API group has no effect either. This may be harmless, or the API group may be wrong: for example,
-`policy.k8s.io` instead of `policy` for a PodDisruptionBudget.
+API group has no effect either. The missing effect may be harmless, or the API group may be wrong:
+for example, `policy.k8s.io` instead of `policy` for a PodDisruptionBudget.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def unsimulated_notes(
 ) -> Iterator[str]:
     """Yield notes about those objects in `written` that nothing simulates.
 
-    For a workload whose controller is not simulated, a note says that no pods are created; if it is
-    in `existing`, a note says that its change has no effect on pods. For an object of an unknown
-    API group, a note says that it has no effect.
+    For a workload whose controller is not simulated, a note says that no pods are created; if the
+    workload is in `existing`, the note says that its change has no effect on pods. For an object of
+    an unknown API group, a note says that the object has no effect.
     """
     workloads: list[str] = []
     changed: list[str] = []

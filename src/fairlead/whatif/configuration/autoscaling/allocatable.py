@@ -9,19 +9,19 @@ same amount or the same share of the machine is reserved, whichever is more:
     type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
     type s, 2 cores        80m are reserved, 1920m are allocatable
 
-On a larger machine, a real kubelet reserves at least the same amount as on a smaller one, but at
-most the same share. So this rule reserves at least as much as real kubelets. Managed Kubernetes
+On a larger machine, a real kubelet reserves at least the same amount as on a smaller machine, but
+at most the same share. So this rule reserves at least as much as real kubelets. Managed Kubernetes
 services such as GKE publish a formula for the reserved memory. If the formula is right for the
 existing node, it is used for new nodes, instead of this rule.
 
 The reservation for a type comes from the newest existing node of the type. If there is no such
-node, it comes from the node whose memory is closest to that of the type. Nodes in service are
-preferred.
+node, the reservation comes from the node whose memory is closest to the memory of the type. Nodes
+in service are preferred.
 
 The kubelet reports less memory than the machine has, because the hypervisor and the kernel keep a
 part. If the file states the memory of the existing node's machine, the share of this memory that
 the kubelet reports can be computed. It is assumed that the kubelet of a new node reports the same
-share. If the new machine is smaller than the existing one, the share is at most 92.5 %, as
+share. If the new machine is smaller than the existing machine, the share is at most 92.5 %, as
 Karpenter assumes.
 """
 
@@ -101,8 +101,8 @@ class SystemReservations:
         module. If the capacity of `one` states no amount of the resource `pods`, of ephemeral
         storage or of huge pages, the existing node's amount is used. If network interfaces limit
         the number of pods on the existing node (in AWS), or if all existing nodes are `limited`,
-        the number on the new node is `one.interface_pods`, unless that is 0. Without an existing
-        node, the whole capacity is allocatable.
+        the number on the new node is `one.interface_pods`, if that is not 0. If there is no
+        existing node, the whole capacity is allocatable.
         """
         like = self._like(one, self._newest)
         if like is None:
@@ -193,7 +193,7 @@ class SystemReservations:
                 yield Assumption(one.name, words, leaves_nothing=self.leaves_nothing(one))
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
-        """Yield a note about the assumptions for those of `types` that no existing node has."""
+        """Yield a note about the assumptions for the types in `types` that no existing node has."""
         yield from reservation_notes(self.assumed(types))
 
     def _like(self, one: StatedType, newest: Mapping[str, Node]) -> Node | None:
@@ -312,8 +312,8 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
 
     `one` is the instance type of `node`. If the capacity of `node` is absent or equals its
     allocatable amounts, no reservation is visible, as on a node that a scenario generates. The
-    machine of `node` may then be larger than `node` states. So a size above that of `node` is no
-    contradiction.
+    machine of `node` may then be larger than `node` states. So a size above the size of `node` is
+    no contradiction.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)
     for name in ("cpu", "memory"):

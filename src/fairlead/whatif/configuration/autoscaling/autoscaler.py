@@ -36,7 +36,8 @@ _KARPENTER_GROUP: Final = "karpenter.sh"
 class AutoscaleOptions(Struct, frozen=True):
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
-    The last three are paths of files. If a path is "" or None, only the snapshot is used.
+    The values of the last three options are paths of files. If a path is "" or None, only the
+    snapshot is used.
     """
 
     autoscale: str = OFF
@@ -85,9 +86,10 @@ def read_autoscalers(
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
     `options` name the autoscaler. The choice `auto` selects the autoscaler by the first rule that
-    matches. With --node-groups or a Deployment of Cluster Autoscaler, it is Cluster Autoscaler.
-    With NodePools, it is Karpenter. With the ConfigMap that contains the status of Cluster
-    Autoscaler, it is Cluster Autoscaler. Otherwise, no autoscaler acts. Raises InputError.
+    matches. First, if --node-groups is set or the cluster has a Deployment of Cluster Autoscaler,
+    it is Cluster Autoscaler. Second, if there are NodePools, it is Karpenter. Third, if there is
+    the ConfigMap with the status of Cluster Autoscaler, it is Cluster Autoscaler. Otherwise, no
+    autoscaler acts. Raises InputError.
     """
     stopped = stopped_notes(KARPENTER, initial)
     if is_of_karpenter(options, initial):

@@ -128,8 +128,8 @@ class GroupLimits(Struct, frozen=True):
         """Return (the provider's name, the limits) of the group `name`; None if unknown.
 
         `labels` are the labels by which the provider `owner` marks the group's nodes. If several
-        names could be that of the group, the shortest is used. For example, both
-        `gke-prod-pool-7d-grp` and `gke-prod-app-pool-7d-grp` could be that of the group `pool`.
+        names could belong to the group, the shortest name is used. For example, both
+        `gke-prod-pool-7d-grp` and `gke-prod-app-pool-7d-grp` could belong to the group `pool`.
         """
         named = (full for full in self.by_name if _is_called(full, owner, labels, name))
         found = min(named, key=len, default=None)
@@ -137,7 +137,7 @@ class GroupLimits(Struct, frozen=True):
 
 
 def limit_annotations(annotations: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of `annotations` with which Cluster API limits the size of a group."""
+    """Return the entries of `annotations` with which Cluster API limits the size of a group."""
     return {key: annotations[key] for key in _CAPI_LIMITS if key in annotations}
 
 
@@ -172,13 +172,14 @@ def group_of(
 ) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
     """Return (provider, name, identifying labels, identifying annotations) of a node's group.
 
-    `labels` and `annotations` are those of the node. Returns None if the node has no group. Nodes
-    of a control plane of Cluster API have none, because Cluster Autoscaler does not scale control
+    `labels` and `annotations` are the node's. Returns None if the node has no group. Nodes of a
+    control plane of Cluster API have no group, because Cluster Autoscaler does not scale control
     planes.
 
     A MachineDeployment is one group, although it has several MachineSets during a rollout. So for a
     node of a MachineSet, the name of the group is the MachineSet's name without its suffix
-    (`_CAPI_SET_END`). For a MachineSet in `standalone`, it is the full name.
+    (`_CAPI_SET_END`). If the MachineSet is in `standalone`, the name of the group is the
+    MachineSet's full name.
 
     upstream: cluster-api internal/controllers/machine/machine_controller_noderef.go: reconcileNode
     upstream: cloudprovider/clusterapi/clusterapi_controller.go: findScalableResourceByProviderID
@@ -198,7 +199,7 @@ def group_of(
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:
     """Return whether `full` can be the name that the provider `owner` gives to the group `name`.
 
-    The arguments are those of `GroupLimits.find`.
+    The arguments are the same as for `GroupLimits.find`.
     """
     last = full.rpartition("/")[2]
     if last == name:

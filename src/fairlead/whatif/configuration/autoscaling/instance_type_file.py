@@ -9,9 +9,9 @@
     Azure                az vm list-skus
     OpenCost             the CSV file of prices that module open_cost_price describes
 
-OpenCost's file contains prices only. With the paths `TYPES,PRICES`, the prices in the file PRICES
-apply to the types in the file TYPES. With the path `PRICES` alone, they apply to the instance types
-of the cluster's nodes, and of Karpenter's NodeClaims whose nodes do not exist yet.
+OpenCost's file contains prices only. If the paths are `TYPES,PRICES`, the prices in the file PRICES
+apply to the types in the file TYPES. If the path is `PRICES` alone, the prices apply to the
+instance types of the cluster's nodes, and of Karpenter's NodeClaims whose nodes do not exist yet.
 
 A type without zones is offered in the zones of the cluster's nodes. If the file states no
 price for a type, the price is estimated from the cores and the memory of the type.
@@ -92,13 +92,13 @@ class StatedType(Struct, frozen=True):
 
     `capacity` is the size of the machine. `is_of_nodes` is set if no file states the size, so that
     `capacity` is the size of an existing node. `allocatable` are the allocatable amounts that the
-    file states; `with_allocatable` adds those that follow from an existing node. Of a resource
-    without an entry in `allocatable`, the whole capacity is allocatable. `interface_pods` is the
-    maximum number of pods that the machine's network interfaces allow on a node in AWS; 0 if
+    file states; `with_allocatable` adds the amounts that follow from an existing node. If
+    `allocatable` has no entry for a resource, the whole capacity is allocatable. `interface_pods`
+    is the maximum number of pods that the machine's network interfaces allow on a node in AWS; 0 if
     unknown. `systems` are the operating systems that the file states. A file from a provider's tool
-    states none, because the image of a machine determines its operating system. `labels` are
-    further labels of the nodes of the type; the value "" means that the nodes do not have the
-    label. `is_on_demand_assumed` is set if the file does not state the capacity types.
+    states no operating systems, because the image of a machine determines its operating system.
+    `labels` are further labels of the nodes of the type; the value "" means that the nodes do not
+    have the label. `is_on_demand_assumed` is set if the file does not state the capacity types.
     """
 
     name: str
@@ -141,10 +141,10 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     """Return the types in `files`, which is one path or several paths separated by commas.
 
     Prices from OpenCost replace the prices of the types. If `files` contain only such prices, the
-    types are those of `nodes`, the sorted nodes of the cluster (see `types_of_nodes`). If a type
-    has zones in the regions of `nodes`, its zones in other regions are removed. A type has the
-    extended resources, such as GPUs, of a node of this type, unless the files state them. Raises
-    InputError.
+    result contains the types of `nodes`, the sorted nodes of the cluster (see `types_of_nodes`). If
+    a type has zones in the regions of `nodes`, its zones in other regions are removed. A type has
+    the extended resources, such as GPUs, of a node of this type, unless the files state them.
+    Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
@@ -200,7 +200,7 @@ def _extended_of(node: Node | None) -> dict[str, QuantityText]:
 
 
 def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `zones` that are in one of `regions`, or all `zones` if none of them is.
+    """Return the zones in `zones` that are in one of `regions`; if there are none, return `zones`.
 
     gcloud and az list the zones of all regions. The name of a zone begins with its region, such as
     europe-west1-b, westeurope-1 or eu-west-1a. But europe-west10-a is not in europe-west1.
@@ -290,11 +290,11 @@ def new_node_templates(one: StatedType, places: Places, like: Mapping[str, str])
 
     `places` contains the labels about the place of a node for each zone of the cluster
     (`labels_of_zones`). A type without zones gets one template for each zone of the cluster. If the
-    cluster has no zones, it gets one template without a zone. `like` are the labels of the node on
-    which the new nodes are modelled; {} means that there is no such node. The new nodes have the
-    architecture and the operating system in `like` if the type can have them. Of the labels about
-    the place, they have only the zone, the region, and those that `like` has. In a template, the
-    label value "" means that the node does not have the label.
+    cluster has no zones, such a type gets one template without a zone. `like` are the labels of the
+    node on which the new nodes are modelled; {} means that there is no such node. The new nodes
+    have the architecture and the operating system in `like` if the type can have them. Of the
+    labels about the place, the new nodes have only the zone, the region, and the labels that `like`
+    has. In a template, the label value "" means that the node does not have the label.
     """
     systems = one.systems or (like.get(OS, _SYSTEMS[0]),)
     labels = {
@@ -316,7 +316,8 @@ def new_node_templates(one: StatedType, places: Places, like: Mapping[str, str])
 
 
 def _place(labels: Mapping[str, str], like: Mapping[str, str]) -> dict[str, str]:
-    """Return those `labels` about a place that a copy of a node with the labels `like` gets."""
+    """Return the entries of `labels`, about a place, that a copy of a node with the labels `like`
+    gets."""
     kept = {ZONE, REGION, *like} if like else labels
     return {key: value for key, value in labels.items() if key in kept}
 
@@ -364,7 +365,7 @@ def instance_types(
     """Return `stated` as instance types of Karpenter; types without zones get `zones`.
 
     If the labels of `nodes` contain exactly one region, the types get this region. Otherwise, they
-    get none.
+    get no region.
 
     source: karpenter-provider-aws pkg/providers/instancetype/types.go: computeRequirements
     """

@@ -43,9 +43,9 @@ def with_group_dependents(
     """Return (`config` with the CSINode and ResourceSlices for new nodes of each group, notes).
 
     These objects are copied from one node of the group that has a CSINode or ResourceSlices. A node
-    in service is preferred. If that node has another instance type than the group's template, only
-    the CSINode is copied, because the devices of the template's type are unknown. If objects are
-    copied, a note names the nodes from which they are copied.
+    in service is preferred. If the instance types of that node and the group's template differ,
+    only the CSINode is copied, because the devices of the template's type are unknown. If objects
+    are copied, a note names the nodes from which they are copied.
     """
     known, nodes = _read(initial)
     if not known:
@@ -64,7 +64,7 @@ def with_type_dependents(
     The objects are copied from an existing node that has a CSINode or ResourceSlices. A node with
     the NodePool and instance type of the new node is the first choice, and a node with only the
     instance type the second. If no such node exists, only the CSINode is copied, from a node of the
-    NodePool. Of several such nodes, nodes in service are preferred.
+    NodePool. If there are several such nodes, nodes in service are preferred.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}

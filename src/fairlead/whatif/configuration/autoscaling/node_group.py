@@ -100,7 +100,7 @@ def groups_of(
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
     labels, and the options from `flags`, the command line of the cluster's autoscaler. If `flags`
-    is empty and the cloud provider runs the autoscaler itself, the options are those that the
+    is empty and the cloud provider runs the autoscaler itself, the result has the options that the
     provider sets. Raises InputError.
     """
     manifests = samples(manifests)
@@ -133,7 +133,7 @@ def _with_priorities(
 def mixed_size_notes(
     groups: Iterable[NodeGroupSpec], manifests: Iterable[Manifest]
 ) -> Iterator[str]:
-    """Yield a note about those of `groups` whose existing nodes differ in CPU or memory.
+    """Yield a note about the groups in `groups` whose existing nodes differ in CPU or memory.
 
     Only nodes in service count. New nodes of a group are copies of the group's first node in
     service by name (`with_model_first`). If a file states another size for the new nodes of a
@@ -175,7 +175,7 @@ def with_prices(
     """Return (`config` with prices of its groups, notes about prices that are unknown or assumed).
 
     A group without a price gets the prices of its nodes' instance types in `files`. The price of a
-    new node is that of the instance type of the group's first node. If no file and no group
+    new node is the price for the instance type of the group's first node. If no file and no group
     states a price, there is no note. Raises InputError.
     """
     stated, nodes = {}, []
@@ -211,7 +211,7 @@ def with_prices(
 
 
 def _with_types(group: NodeGroupSpec) -> str:
-    """Return the name of `group`, with those of its instance types that have no price."""
+    """Return the name of `group`, with its instance types that have no price."""
     types = sorted({kind for (kind, _, _), price in group.type_prices.items() if price is None})
     return f"{group.id} ({', '.join(types)})" if types else group.id
 
@@ -257,7 +257,7 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
 
 
 def _backoff_notes(groups: Iterable[NodeGroupSpec], backed_off: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note about those of `groups` that are in `backed_off` (see `backed_off_groups`)."""
+    """Yield a note about the groups that are also in `backed_off` (see `backed_off_groups`)."""
     named = {
         one.id: backed_off[one.provider_name] for one in groups if one.provider_name in backed_off
     }
@@ -442,7 +442,8 @@ def _not_autoscaled(
     """Yield the groups (provider, name) that the cluster's autoscaler does not manage.
 
     The keys of `known` are the groups with nodes. A value is the pair (the cloud provider's name of
-    the group, limits). It is None if no name in `limits` was recognised as the name of the group.
+    the group, limits). The value is None if no name in `limits` was recognised as the name of the
+    group.
 
     The autoscaler can manage a group even if `known` maps it to None. With some providers, the name
     of a group in `limits` does not contain the group's name in the node labels. With such a

@@ -21,7 +21,7 @@ TYPE_LABELS: Final = (INSTANCE_TYPE, BETA_INSTANCE_TYPE)
 
 
 def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str, float]:
-    """Return hourly prices by node name, for those of `nodes` whose instance type has a price.
+    """Return hourly prices by node name, for the nodes whose instance type has a price.
 
     `stated` are the instance types of a file.
     """
@@ -31,7 +31,7 @@ def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str
 
 
 def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iterator[str]:
-    """Yield notes about those of `nodes` that have no price in `stated`, and about assumed prices.
+    """Yield notes about nodes that have no price in `stated`, and about assumed prices.
 
     If `stated` is empty, yield nothing.
     """
@@ -79,7 +79,7 @@ def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) 
 
 
 def price_key(labels: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return (instance type, capacity type, zone) in `labels`; a node's price depends on them."""
+    """Return (instance type, capacity type, zone) in `labels`, which determine a node's price."""
     return type_of_labels(labels), capacity_type_of(labels), labels.get(ZONE, "")
 
 
@@ -89,10 +89,10 @@ def price_in_group(spec: NodeGroupSpec, labels: Mapping[str, str]) -> float | No
 
 
 def type_of_node(info: NodeInfo) -> str:
-    """Return the instance type in the labels of a node; "" if it has none."""
+    """Return the instance type in the labels of a node; "" if no label states it."""
     return type_of_labels(info.labels)
 
 
 def type_of_labels(labels: Mapping[str, str]) -> str:
-    """Return the instance type in `labels`; "" if they have none."""
+    """Return the instance type in `labels`; "" if no label states it."""
     return next((labels[one] for one in TYPE_LABELS if one in labels), "")

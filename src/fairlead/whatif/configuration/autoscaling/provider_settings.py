@@ -47,7 +47,7 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     `path` is the field of the file ("" for an option).
 
     `provision_times` contains the times of single node groups or NodePools. `provision_time` is the
-    time of all others; None keeps the times in the autoscaler's configuration.
+    time of all other groups and NodePools; None keeps the times in the autoscaler's configuration.
     """
 
     source: str = "--provision-time"
@@ -118,9 +118,10 @@ def capacity_outage(
 def with_provider(autoscaling: Autoscaling, settings: ProviderSettings) -> Autoscaling:
     """Return `autoscaling` with a provider that has the given `settings`.
 
-    Raises InputError if `autoscaling` has no autoscaler. Also raises it if `settings` name a node
-    group, zone or instance type that the autoscaler does not have. Exception: if clients can create
-    NodePools during the run (`serves_resources`), a provision time may be for an unknown NodePool.
+    Raises InputError if `autoscaling` has no autoscaler. Also raises InputError if `settings` name
+    a node group, zone or instance type that the autoscaler does not have. Exception: if clients can
+    create NodePools during the run (`serves_resources`), a provision time may be for an unknown
+    NodePool.
     """
     if settings.is_empty:
         return autoscaling

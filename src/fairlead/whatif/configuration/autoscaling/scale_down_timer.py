@@ -1,16 +1,16 @@
 """Reads from a dump for how long the cluster's Cluster Autoscaler has found nodes unneeded.
 
-The autoscaler of a simulation continues the work of the one in the cluster. Two of its timers are
-read from the nodes:
+The simulated autoscaler continues the work of the cluster's autoscaler. Two of its timers are read
+from the nodes:
 
     unneeded time            begins at the time in the soft taint of an unneeded node
     delay after a scale-up   begins when the newest node of a group was created
 
 A process of Cluster Autoscaler loses its timers when it ends. So no timer begins before the start
-of the process that was running when the dump was taken. There is one exception: with
---node-deletion-candidate-ttl, a new process reads soft taints that are not older than this time.
-If the dump does not contain a pod of the autoscaler, for example because the cloud provider runs
-it, its process is assumed to be older than the timers.
+of the process that was running when the dump was taken. But if --node-deletion-candidate-ttl is
+set, a new process reads soft taints that are not older than this time. If the dump does not contain
+a pod of the autoscaler, for example because the cloud provider runs it, its process is assumed to
+be older than the timers.
 
 upstream: cluster-autoscaler core/scaledown/unneeded/nodes.go, core/static_autoscaler.go
 """
@@ -74,7 +74,7 @@ def _newest(group: NodeGroupSpec, nodes: Iterable[Node]) -> Instant:
 def _process_start(manifests: Iterable[Manifest]) -> Instant:
     """Return when the Cluster Autoscaler of the dump was started; LONG_AGO if that is unknown.
 
-    Of several pods, the one that runs longest is assumed to be the leader.
+    If there are several pods, the pod that runs longest is assumed to be the leader.
     """
     starts = (at for one in matching_pods(manifests, _is_autoscaler) for at in _starts(one))
     return min(starts, default=LONG_AGO)

@@ -1,14 +1,15 @@
 """Chooses the configuration of the batch scheduler: built-in, from a file, or none.
 
 By default, a batch scheduler with the recommended configuration runs if the schedulerName of a pod
-is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). With `--batch-config single-pods`,
-kube-scheduler places the pods with these names one by one and ignores groups.
+is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). If the option is `--batch-config
+single-pods`, kube-scheduler places the pods with these names one by one and ignores groups.
 
 The schedulerName `fairlead` is an exception. The manifests of `fairlead run` also deploy a
-kube-scheduler profile with this name, for pods that need no batch scheduler. With --batch-config,
-the batch scheduler schedules these pods only if the configuration contains the name. Without the
-option, it schedules them if the input contains a PodGroup or a Queue, or if one of these pods names
-a group. In all other cases, a profile of kube-scheduler schedules them (`with_deployed_profile`).
+kube-scheduler profile with this name, for pods that need no batch scheduler. If --batch-config is
+set, the batch scheduler schedules these pods only if the configuration contains the name. If the
+option is not set, the batch scheduler schedules these pods if the input contains a PodGroup or a
+Queue, or if one of these pods names a group. In all other cases, a profile of kube-scheduler
+schedules them (`with_deployed_profile`).
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ def batch_config(
     """Return the batch scheduler's configuration; None if no batch scheduler runs.
 
     If `options` name a configuration, the result is this configuration. It may be in a ConfigMap of
-    `initial`. If `options` name none, the result is the recommended configuration if a pod in
-    `initial` or `steps` needs a batch scheduler. Raises InputError, also if two schedulers would
-    schedule the same pod.
+    `initial`. If `options` name no configuration, and a pod in `initial` or `steps` needs a batch
+    scheduler, the result is the recommended configuration. Raises InputError, also if two
+    schedulers would schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:
@@ -151,7 +152,7 @@ def _assumed_notes(
 ) -> Iterator[str]:
     """Yield a note that Fairlead uses its own batch configuration instead of the cluster's.
 
-    The note is yielded only without --batch-config, and only if a bound pod in `initial` has the
+    The note is yielded only if --batch-config is not set, and a bound pod in `initial` has the
     schedulerName `kube-batch` or `volcano`.
     """
     if options.source is not None or config is None:
@@ -274,7 +275,7 @@ def _scheduler_name_of(manifest: Manifest) -> str:
 
 
 def _scheduler_name(value: Mapping[str, Any]) -> str:
-    """Return the schedulerName of a pod or of a workload's pod template; "" if it has none."""
+    """Return the schedulerName of a pod or of a workload's pod template; "" if it is not set."""
     spec = value.get("spec")
     template = spec.get("template") if isinstance(spec, dict) else None
     if isinstance(template, dict):

@@ -1,4 +1,4 @@
-"""Notes about Volcano's PodGroups in a dump: those without pods, and fields that have no effect."""
+"""Notes about Volcano's PodGroups in a dump: groups without pods, and fields without effect."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
 Without an instance type file, Karpenter can create nodes of the instance types that the snapshot's
-nodes have. It can also create nodes of the types of launched NodeClaims whose nodes do not exist
-yet.
+nodes have. Karpenter can also create nodes of the types of launched NodeClaims whose nodes do not
+exist yet.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def karpenter_config(
 ) -> tuple[KarpenterConfig, list[str]]:
     """Return (configuration for the cluster `initial`, notes about assumptions).
 
-    The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
-    cluster. Raises InputError; its message names the file, or the snapshot `source`.
+    The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to the cluster's.
+    Raises InputError; its message names the file, or the snapshot `source`.
     """
     about_daemons, initial = daemon_notes(initial), samples(initial)
     stated = list(_karpenter_objects(initial))
@@ -169,7 +169,7 @@ def _stated_types(
 
 
 def node_pools(found: Iterable[Manifest]) -> list[NodePool]:
-    """Return the NodePools in `found`, except those of old API versions.
+    """Return the NodePools in `found`, except NodePools of old API versions.
 
     Raises InputError for a NodePool that an API server would refuse.
     """
@@ -232,7 +232,7 @@ def _with_known_claims(
 ) -> tuple[KarpenterOptions, tuple[str, ...]]:
     """Return (`options`, notes); StaticCapacity is turned off if `claims` are not complete.
 
-    Without the NodeClaims of its nodes, a static NodePool would seem to have too few nodes.
+    If the NodeClaims of its nodes are missing, a static NodePool seems to have too few nodes.
     """
     static = {one.name for one in pools if one.is_static}
     claimed = {one.status.node_name for one in claims}
@@ -253,7 +253,7 @@ def _with_known_claims(
 def _offer_notes(
     pools: Iterable[NodePool], types: Sequence[StatedType], zones: Sequence[str]
 ) -> Iterator[str]:
-    """Yield notes about assumed offers and prices of `types`; `zones` are those of the cluster."""
+    """Yield notes about assumed offers and prices of `types`; `zones` are the cluster's zones."""
     if any(one.is_on_demand_assumed and SPOT in one.capacity_types for one in types):
         yield (
             "A NodePool uses spot, but --instance-types offers no type as spot. Its types without "

@@ -2,8 +2,8 @@
 
 Karpenter assumes that a DaemonSet's pod on a new node requests as much as the newest existing pod
 of the DaemonSet. If the template requests more, the new pod takes room that Karpenter has planned
-for other pods. Those pods stay pending, so Karpenter creates another node for them, and removes the
-first node, which is empty. This can repeat without end.
+for other pods. These other pods stay pending, so Karpenter creates another node for them, and
+removes the first node, which is empty. The cycle can repeat without end.
 
 upstream: pkg/controllers/state/cluster.go:UpdateDaemonSet
 """
@@ -28,8 +28,8 @@ _SHOWN: Final = 3
 def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield one note about all DaemonSets whose newest pod requests less than their template.
 
-    Yields nothing if there are none. Raises InputError if the template or the newest pod of a
-    DaemonSet with pods is invalid.
+    Yields nothing if there is no such DaemonSet. Raises InputError if the template or the newest
+    pod of a DaemonSet with pods is invalid.
     """
     entries = list(entries_of(manifests))
     newest: dict[tuple[str, str], tuple[str, Manifest]] = {}  # (creationTimestamp, pod) by owner

@@ -105,8 +105,8 @@ class NodeClassKubelet(Struct, frozen=True):
     def applied(self, one: StatedType) -> StatedType:
         """Return the instance type `one` with the number of pods that these settings allow.
 
-        Without maxPods, the number follows from the file of instance types, the network interfaces
-        or an existing node.
+        If maxPods is not set, the number follows from the file of instance types, the network
+        interfaces or an existing node.
         """
         if not self.limits_pods:
             return one
@@ -149,7 +149,8 @@ class _NodeClassForm(msgspec.Struct):
 def kubelet_settings(
     pools: Iterable[NodePool], found: Iterable[Manifest]
 ) -> dict[NodeClassReference, NodeClassKubelet]:
-    """Return the settings of those EC2NodeClasses in `found` that `pools` use and that have any."""
+    """Return the settings of the EC2NodeClasses in `found` that `pools` use, if they have
+    settings."""
     used = {pool.spec.template.spec.node_class_ref for pool in pools}
     settings: dict[NodeClassReference, NodeClassKubelet] = {}
     for one in found:
@@ -304,7 +305,7 @@ def _without_pods(node: Node) -> Node:
 
 
 def setting_notes(settings: Mapping[NodeClassReference, NodeClassKubelet]) -> Iterator[str]:
-    """Yield notes about the kubelet settings that are applied, and about those that are not."""
+    """Yield notes about the kubelet settings that are applied, and about settings that are not."""
     for ref in _ordered(settings):
         one = settings[ref]
         if one.limits_pods:

@@ -51,8 +51,8 @@ def offered_zones(
     `manifests` contains the node classes.
     A type in `types` without stated zones is offered in the zones of the result. If all types have
     stated zones, the result contains no zones. If the zones of the subnets are known and the same
-    for all node classes of `pools`, the result contains these zones. Otherwise, it contains the
-    zones of `nodes`.
+    for all node classes of `pools`, the result contains these zones. Otherwise, the result contains
+    the zones of `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.

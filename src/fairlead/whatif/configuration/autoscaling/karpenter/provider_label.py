@@ -40,7 +40,7 @@ _TYPES_SHOWN: Final = 3
 
 
 def provider_groups(nodes: Iterable[Node]) -> set[str]:
-    """Return the API groups of those Karpenter providers for AWS whose labels `nodes` have."""
+    """Return the API groups of the Karpenter providers for AWS whose labels `nodes` have."""
     keys = {key for node in nodes for key in node.metadata.labels}
     return {
         group for group in (AWS, EKS) if any(key.startswith(f"{group}/instance-") for key in keys)
@@ -144,8 +144,8 @@ def _of_group(group: str, key: str) -> str:
 def _labels_of_nodes(nodes: Iterable[Node]) -> Mapping[str, Mapping[str, str]]:
     """Return the labels that describe each instance type, read from the nodes of the type.
 
-    The key is the instance type. The labels come from the first node of the type that has any of
-    them.
+    The key is the instance type. The labels come from the first node of the type that has such
+    labels.
     """
     found: dict[str, dict[str, str]] = {}
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Karpenter's settings: those of the Karpenter Deployment in the snapshot, otherwise the defaults.
+"""Karpenter's settings, from the Karpenter Deployment in the snapshot, otherwise the defaults.
 
 A setting is an environment variable, such as PREFERENCE_POLICY, or the flag with the same name
 (--preference-policy), which takes precedence. Values that Karpenter would refuse are ignored.
@@ -65,7 +65,7 @@ def karpenter_options(
     change may create NodeOverlays. If some NodeOverlays come from a file (`adds_overlays`), the
     gate is always on. Notes name this gate only if the settings turn it on, or if it is off and
     there are NodeOverlays (`has_overlays`). If there are static NodePools (`has_static`), the gate
-    StaticCapacity is on if the cluster's settings do not turn it off. Without a Deployment of
+    StaticCapacity is on if the cluster's settings do not turn it off. If there is no Deployment of
     Karpenter, StaticCapacity is always on, because a change may create a static NodePool.
     """
     defaults = KarpenterOptions(node_overlay=True, static_capacity=has_static)
