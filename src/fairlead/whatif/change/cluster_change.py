@@ -951,8 +951,7 @@ def _add_notes_on_absent_autoscalers(collected: _Steps, snapshot: Snapshot) -> N
 
 
 def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
-    """Return the nodes of --like before the change; None if --like is not set. Raises
-    InputError."""
+    """Return the nodes of --like before the change; None if it is not set. Raises InputError."""
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:

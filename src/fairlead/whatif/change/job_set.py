@@ -79,8 +79,7 @@ class _JobSpec(Struct, rename="camel"):
 
     @property
     def indexes(self) -> int | None:
-        """The number of completion indexes; None if the Job is not indexed or sets no
-        `completions`."""
+        """The number of completion indexes; None if not indexed or if `completions` is not set."""
         return self.completions if self.completion_mode in {None, "Indexed"} else None
 
 
@@ -333,8 +332,7 @@ def _service(namespace: str, name: str, set_name: str) -> Json:
 
 
 def _coordinator_mark(set_name: str, spec: _Spec, subdomain: str) -> dict[str, str]:
-    """Return the label that names the endpoint of the coordinator; {} if there is no
-    coordinator."""
+    """Return the label that names the coordinator's endpoint; {} if there is no coordinator."""
     found = spec.coordinator
     if found is None:
         return {}

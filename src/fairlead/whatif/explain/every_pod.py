@@ -218,8 +218,7 @@ def _by_reason(causes: Iterable[PodCause]) -> list[_Group]:
 
 
 def _workloads(causes: Iterable[PodCause]) -> Row:
-    """Return the number of workloads of the pods in `causes`, and the workload with the most
-    pods."""
+    """Return the number of workloads in `causes`, and the workload with the most pods."""
     pods = Counter(str(workload_of(one.pod.pod)) for one in causes)
     names = sorted(pods, key=lambda name: (-pods[name], name))
     return {"workloads": len(names), "workload": listed(names, 1)}

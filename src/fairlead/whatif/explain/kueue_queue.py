@@ -1,7 +1,7 @@
 """Explains the queues of Kueue: their quotas, and the workloads that wait for them.
 
-Kueue is not simulated. The amounts are those in the status of the queue, and the reasons are those
-in the conditions of the Workloads.
+Kueue is not simulated. The amounts come from the status of the queue, and the reasons from the
+conditions of the Workloads.
 
 upstream: kueue: apis/kueue/v1beta2/clusterqueue_types.go, localqueue_types.go, workload_types.go;
 pkg/cache/queue/cluster_queue.go: queueOrderingFunc
@@ -266,7 +266,7 @@ def _is_in(workload: QueuedWorkload, queue: Manifest, inventory: Inventory) -> b
 
 
 def _cluster_queue_of(workload: QueuedWorkload, inventory: Inventory) -> str:
-    """Return the ClusterQueue in which `workload` has quota, or else that of its LocalQueue.
+    """Return the ClusterQueue in which `workload` has quota, or else its LocalQueue's ClusterQueue.
 
     The result is "" if its LocalQueue does not exist.
     """
@@ -344,7 +344,7 @@ def _amount_rows(queue: Manifest) -> list[Row]:
 
 
 def _difference(quota: str, held: str) -> str:
-    """Return `quota` minus `held` as a quantity, at least 0; "" if one of them is no quantity."""
+    """Return `quota` minus `held` as a quantity, at least 0; "" if either text is no quantity."""
     try:
         left = parse_quantity(quota).nano - parse_quantity(held).nano
     except QuantityError:

@@ -45,7 +45,7 @@ def _claims_of(
 ) -> Iterator[tuple[str, Manifest]]:
     """Yield (name in the pod, new claim) for each template of `inventory` that the pod `new` names.
 
-    `uid` is the uid of the pod. `used` are the keys of all claims; those of the new claims are
+    `uid` is the uid of the pod. `used` are the keys of all claims; the keys of the new claims are
     added.
     """
     pod = new.pod

@@ -186,7 +186,7 @@ def explain_node(
 def _targets(emptied: PlannedDrain | Blocker) -> dict[str, str]:
     """Return the node on which the replacement of each pod is placed in the drain `emptied`.
 
-    Pods without a replacement are left out. So are pods whose replacement waits until the drained
+    Pods without a replacement are left out, and also pods whose replacement waits until the drained
     node returns.
     """
     if isinstance(emptied, Blocker):
@@ -331,7 +331,7 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
 
 
 def _placed_first(name: str, pods: Sequence[PodInfo], in_dump: AbstractSet[str]) -> Iterator[str]:
-    """Yield a sentence about those `pods` of the node `name` that have no node in the dump.
+    """Yield a sentence about the pods of the node `name` that have no node in the dump.
 
     The planner has placed them on the node. `in_dump` are the keys of the node's pods in the dump.
     """

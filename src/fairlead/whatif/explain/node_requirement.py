@@ -1,7 +1,7 @@
 """Explains which required labels no node has, or which taints keep a pod off suitable nodes.
 
 The scheduler says only how many nodes do not match the pod's node affinity, or have untolerated
-taints. It does not name the label, its values, or the taint.
+taints. The scheduler does not name the label, its values, or the taint.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
 
     `pod` must be a pod that fits no node. If no node matches its nodeSelector and required node
     affinity, the sentences name the labels that no node has. Otherwise, a sentence names the taints
-    of the nodes in service that would fit if they had no taints. With extenders, there is no
-    sentence about taints.
+    of the nodes in service that would fit if they had no taints. If the scheduler has extenders,
+    there is no sentence about taints.
     """
     nodes = [(one.name, one.labels) for one in built.framework.cluster.table.nodes()]
     spec = pod.pod.spec

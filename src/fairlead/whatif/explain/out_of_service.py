@@ -104,7 +104,7 @@ def out_of_service_tables(
 
 
 class _Reason(Struct, frozen=True):
-    """Why a node takes no new pods; `since` is the time at which this began, "" if unknown."""
+    """Why a node takes no new pods; the reason has existed since `since`, "" if unknown."""
 
     why: str
     since: str = ""
@@ -123,7 +123,7 @@ def _row(model: ClusterModel, info: NodeInfo, reasons: Sequence[_Reason]) -> Row
 
 
 def _deletion(node: Node) -> Iterator[_Reason]:
-    """Yield that `node` is being deleted; nothing if it is not."""
+    """Yield the reason that `node` is being deleted; nothing if it is not."""
     if words := deletion_words(node):
         yield _Reason(words.removeprefix("it is "), node.metadata.deletion_timestamp)
 
@@ -146,9 +146,9 @@ def _reasons(node: Node, inventory: Inventory) -> Iterator[_Reason]:
 def _cordon(node: Node, inventory: Inventory) -> _Reason:
     """Return the reason of a cordoned `node`: who cordoned it, if known, and when.
 
-    The managedFields may name the client that cordoned the node. The time is that of the taint,
-    which the node lifecycle controller adds when it sees that the node is cordoned. Without this
-    time, the time of the client's last change of the node is used (managedFields).
+    The managedFields may name the client that cordoned the node. The time is the time of the taint,
+    which the node lifecycle controller adds when it sees that the node is cordoned. If there is no
+    such time, the time of the client's last change of the node is used (managedFields).
     """
     since = next((one.time_added for one in node.spec.taints if one.key == UNSCHEDULABLE), "")
     found = inventory.get(NODE, "", node.metadata.name)

@@ -126,18 +126,18 @@ class Explanation(Struct, frozen=True):
     `new_node` says whether a copy of an existing node would take the pod (`find_new_node`).
     `new_node` is None for other pods, and for every pod if the scheduler has extenders.
     `larger_node` is larger than `new_node`, so that fewer copies of it are enough
-    (`fewer_larger_nodes`). It is None if there is no such node.
+    (`fewer_larger_nodes`); None if there is no such node.
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The
     scheduler then does not bind the pod. Otherwise `held_group` is "". `for_group` says how many
-    new nodes would let this group start. It is None if no node or copy of a node would take the pod
-    itself.
+    new nodes would let this group start. `for_group` is None if no node or copy of a node would
+    take the pod itself.
 
     If a pending pod fits no node, `unmet` contains sentences about the cause
     (`unmet_requirements`). The sentences name labels that no node has, or taints of nodes that
     would otherwise fit. If a pending pod fits a node, `after_rivals` is a sentence about other
-    pending pods that can take its room first; "" without such pods.
+    pending pods that can take its room first; "" if there are no such pods.
     """
 
     pod: str
@@ -308,7 +308,7 @@ def _state(
 
 
 def _eviction_note(pod: Pod, node: Node) -> str:
-    """Return a note about when NoExecute taints of `node` evict `pod`, "" without such taints.
+    """Return a note about when NoExecute taints of `node` evict `pod`, "" if there are none.
 
     upstream: pkg/controller/tainteviction/taint_eviction.go: processPodOnNode
     """
@@ -471,7 +471,7 @@ def _node_to_copy(evaluation: Evaluation, new_node: NewNode | None) -> str:
 
 
 def preemption_notes(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return a note if a node would be feasible without its pods, but none of them is preempted.
+    """Return a note if a node would be feasible without its pods, but no pod is preempted.
 
     The note states the cause. The result is () if `evaluation.preemption` is set, because that
     field states the cause, too.
@@ -506,9 +506,9 @@ def _remedies(
 ) -> tuple[dict[str, Remedy], bool]:
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
-    The smallest remedies come first. The search covers at most REMEDIES_MAX nodes: those that lack
-    the smallest fraction of the pod's requests. No remedy drops an entry of `selector` from the
-    pod's nodeSelector. The pod of a DaemonSet has a remedy only for its own node.
+    The smallest remedies come first. The search covers the REMEDIES_MAX nodes that lack the
+    smallest fraction of the pod's requests. No remedy drops an entry of `selector` from the pod's
+    nodeSelector. The pod of a DaemonSet has a remedy only for its own node.
     """
     table, found = built.framework.cluster.table, {}
     own = target_node(pod.pod) if is_daemon_pod(pod.pod) else ""

@@ -1,8 +1,8 @@
 """Explains a HorizontalPodAutoscaler: what its metrics propose, its limits, and room for pods.
 
-The metrics and conditions are those that the controller wrote to the status. The proposal of a
-metric is computed from its current value, its target value and the number of replicas in the
-status. Unlike the controller, this module ignores whether pods are ready or have metrics.
+The metrics and conditions come from the status that the controller wrote. The proposal of a metric
+is computed from its current value, its target value and the number of replicas in the status.
+Unlike the controller, this module ignores whether pods are ready or have metrics.
 
 If the autoscaler scales a custom resource, such as an Argo Rollout, the number of replicas comes
 from the status of the autoscaler.
@@ -476,7 +476,7 @@ def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
 def _has_amount(resources: ResourceRequirements, name: str) -> bool:
     """Return whether `resources` has a request or a limit for the resource `name`.
 
-    If there is only a limit, it is also the request.
+    If there is only a limit, the limit is also the request.
     """
     return name in resources.requests or name in resources.limits
 
@@ -494,7 +494,7 @@ def _target(found: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _has_custom_group(reference: Json) -> bool:
-    """Return whether the API group in `reference` has a dot, as those of custom resources do."""
+    """Return whether the API group in `reference` has a dot, like groups of custom resources."""
     return "." in str(reference.get("apiVersion", "")).partition("/")[0]
 
 
@@ -504,7 +504,7 @@ def _is_custom(view: HorizontalPodAutoscaler) -> bool:
 
 
 def _pods(model: ClusterModel, target: Manifest) -> list[Pod]:
-    """Return the pods of the workload `target`; if it has none, a pod made from its template."""
+    """Return the pods of the workload `target`; if there are none, a pod made from its template."""
     spec = _object(target.value.get("spec"))
     selector = _object(spec.get("selector"))
     if target.kind is REPLICATION_CONTROLLER:

@@ -43,7 +43,7 @@ class PodCause(Struct, frozen=True):
     """The reason `why` a pod is pending or not ready.
 
     `node` is the node on which a pending pod fits now; "" if there is none. `detail` is the part of
-    the reason that concerns only this pod or its PodGroup; "" if there is no such part. It is
+    the reason that concerns only this pod or its PodGroup; "" if there is no such part. `detail` is
     separate so that pods with the same `why` can be counted together. `is_unschedulable` is set if
     a scheduler tries the pod, but no node takes it, and it does not wait for pods that it has
     preempted.
@@ -138,7 +138,7 @@ def seconds_since(model: ClusterModel, timestamp: str) -> float | None:
     """Return the seconds from `timestamp` to the time of the dump; None if `timestamp` is invalid.
 
     The time of the dump is the newest time in a status. A `timestamp` from another field, such as
-    the managedFields, can be later. For a later time, the result is 0.
+    the managedFields, can be later. The result is then 0.
     """
     try:
         since = parse_timestamp(timestamp)
@@ -183,7 +183,7 @@ def _with_nodes(why: str, nodes: Sequence[str]) -> str:
 
 
 def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, str]:
-    """Return {PodGroup: why it cannot start} for the PodGroups of `pending` pods that cannot."""
+    """Return {PodGroup: why it cannot start} for the PodGroups of `pending` that cannot start."""
     held: dict[str, str] = {}
     first = {group_key(pod): pod for pod in pending} if model.has_pod_groups else {}
     for key, pod in first.items():
@@ -203,8 +203,8 @@ def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
     """Return a text about preemption by `pod`, which fits no node.
 
     The caller appends the text to `reason`, the reason why the pod fits no node. The text begins
-    with "; ". It says that the pod would preempt other pods, or why preemption does not help. It is
-    "" if the scheduler's message about preemption has nothing to add to `reason`.
+    with "; ". The text says that the pod would preempt other pods, or why preemption does not help.
+    The text is "" if the scheduler's message about preemption has nothing to add to `reason`.
     """
     with model.preempting():
         decision = model.schedule(pod)

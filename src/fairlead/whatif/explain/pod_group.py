@@ -1,6 +1,6 @@
 """Whether the PodGroup of an explained pod can start, and with how many new nodes it could.
 
-With the feature gate GenericWorkload, a pod of a PodGroup is bound only if its group can start.
+If the feature gate GenericWorkload is on, a pod of a PodGroup is bound only if its group can start.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from fairlead.whatif.planner.node.node_copy import copy_node
 class PodGroupTrial(Struct, frozen=True):
     """Whether the PodGroup `group` can start; `note` says so in sentences.
 
-    `waiting` is the number of the group's unscheduled pods. `fitting` is the number of those pods
-    that fit together. `victims` are the pods that the group as a whole would preempt to start.
+    `waiting` is the number of the group's unscheduled pods. `fitting` is the number of unscheduled
+    pods that fit together. `victims` are the pods that the group as a whole would preempt to start.
     """
 
     group: str

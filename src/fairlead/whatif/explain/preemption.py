@@ -18,8 +18,8 @@ from fairlead.engine.state.pod_info import PodInfo
 def awaited_victims(preemptor: PodInfo, pods: Iterable[PodInfo]) -> list[PodInfo]:
     """Return the terminating victims, among `pods`, for which the pending `preemptor` waits.
 
-    The victims are on the nominated node of `preemptor`; without a nominated node, the result is
-    empty.
+    The victims are on the nominated node of `preemptor`; if there is no nominated node, the result
+    is empty.
     """
     node = preemptor.pod.status.nominated_node_name
     if not node or preemptor.pod.spec.node_name:
@@ -50,7 +50,7 @@ def waiting_note(preemptor: PodInfo, victims: Sequence[PodInfo]) -> str:
 def victim_note(victim: PodInfo, pods: Iterable[PodInfo]) -> str:
     """Return a note that the terminating `victim` was preempted, and by which of `pods`.
 
-    Return "" if it is not terminating, or if no scheduler preempted it.
+    Return "" if `victim` is not terminating, or if no scheduler preempted `victim`.
     """
     if not is_terminating(victim.pod) or not is_preempted(victim):
         return ""

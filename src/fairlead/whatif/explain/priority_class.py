@@ -1,10 +1,10 @@
 """Explains PriorityClasses: which pods use them, and which pods may preempt which.
 
-A pod may preempt bound pods of a lower priority, unless its preemptionPolicy is Never. Preemption
-avoids violations of PodDisruptionBudgets. If there is no other way, it violates them.
+A pod may preempt bound pods of a lower priority if its preemptionPolicy is not Never. Preemption
+avoids violations of PodDisruptionBudgets. If there is no other way, preemption violates budgets.
 
-Admission sets the priority of a pod when the pod is created. So existing pods can have another
-priority than their class. The class may have been deleted and created again with another value.
+Admission sets the priority of a pod when the pod is created. So the priorities of existing pods and
+their class can differ: the class may have been deleted and created again with a different value.
 
 upstream: plugin/pkg/admission/priority/admission.go: admitPod,
 default_preemption.go: PodEligibleToPreemptOthers, filterPodsWithPDBViolation
@@ -100,8 +100,8 @@ class UsedClass(Struct, frozen=True, kw_only=True):
 class _Victims(Struct, frozen=True):
     """Pods that may be preempted.
 
-    `with_budget` are those of the `pods` that a disruption budget covers. `against_budget` are
-    those of `with_budget` whose budget allows no disruption.
+    `with_budget` are the pods that a disruption budget covers. `against_budget` are the pods in
+    `with_budget` whose budget allows no disruption.
     """
 
     pods: Sequence[PodInfo]

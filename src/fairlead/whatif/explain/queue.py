@@ -1,6 +1,6 @@
 """Explains a queue of kube-batch or Volcano, or all queues: who gets which resources, and why.
 
-The amounts are those at the beginning of the next session of the batch scheduler. The next session
+The amounts apply at the beginning of the next session of the batch scheduler. The next session
 itself is simulated, too: the answer names the pods that it evicts for the queue or from the queue.
 """
 
@@ -222,8 +222,8 @@ def _main_resource(usage: QueueUsage) -> str:
 def _claimed(usage: QueueUsage) -> dict[str, int]:
     """Return the larger of the requested and the allocated amount of each resource.
 
-    The requested amount is that of the queue's pods. The allocated amount is that of the queue and
-    of the queues below it.
+    The requested amount covers the queue's pods. The allocated amount covers the queue and the
+    queues below it.
     """
     return {name: max(usage.request[name], usage.allocated[name]) for name in usage.request}
 

@@ -32,7 +32,7 @@ _RUNS: Final = frozenset({"Running", "NotReady", "Unknown"})
 
 
 def why_unready(inventory: Inventory, pod: ObjectRef, node: Node | None) -> str:
-    """Return why `pod` is not ready; `node` is its node, None if it has none."""
+    """Return why `pod` is not ready; `node` is its node, None if the pod has no node."""
     found = inventory.get(POD, pod.namespace, pod.name)
     if found is None or (node is None and not found.pod.spec.node_name):
         return "pending"

@@ -1,8 +1,8 @@
 """Explains a ResourceQuota: what is used and left, who uses it, and which workloads wait for it.
 
-The usage is the one in the status of the quota, as `kubectl describe quota` shows it. A quota
-without a status, as in a file of manifests, is counted. The messages in the statuses of workloads
-show which workloads wait. For Jobs, a trial shows this (`explain.uncreated_pod`).
+The usage comes from the status of the quota, as `kubectl describe quota` shows it. A quota without
+a status, as in a file of manifests, is counted. The messages in the statuses of workloads show
+which workloads wait. For Jobs, a trial shows whether they wait (`explain.uncreated_pod`).
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def nodes_after_rivals(
     """Return (new nodes with which `pod` is placed even after all rivals, larger new nodes).
 
     The first value contains copies of the node of `new`, or of nodes like it in several zones if
-    fewer of them are enough. Larger nodes are returned only if fewer of them are enough; otherwise,
-    the second value is None. The model is unchanged afterwards.
+    fewer copies are enough then. Larger nodes are returned only if fewer larger nodes are enough;
+    otherwise, the second value is None. The model is unchanged afterwards.
     """
     alike = with_count(model, pod, new)
     found = _fewer_of_several_zones(model, pod, alike) or alike
@@ -94,7 +94,7 @@ def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
 
 
 def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode | None:
-    """Return nodes that are larger than those of `new`, so that fewer are enough; None if unknown.
+    """Return larger nodes than `new`, so that fewer nodes are enough; None if unknown.
 
     `new` is a result of `with_count`. Only copies of the largest node are tried
     (`find_larger_node`). The model is unchanged afterwards.
@@ -110,7 +110,7 @@ def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNo
 
 
 def _fewer_of_several_zones(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode | None:
-    """Return new nodes in several zones if fewer of them than of `new` are enough; otherwise None.
+    """Return new nodes in several zones if fewer nodes than in `new` are enough; otherwise None.
 
     `new` is a result of `with_count` with one node to copy. Rivals that are spread over zones may
     leave no room in the zone of this node. The model is unchanged afterwards.
@@ -137,7 +137,7 @@ def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:
 
 
 def _without_preemptors(model: ClusterModel, pods: list[PodInfo]) -> list[PodInfo]:
-    """Return those of the pending `pods` that preempt no pods; none of `pods` fits a node."""
+    """Return the pending `pods` that preempt no pods; no pod in `pods` fits a node."""
     preempts: dict[Hashable, bool] = {}
     found = []
     for pod in pods:

@@ -140,7 +140,7 @@ def replaced_set(
 def template_changes(deployment: Manifest, replaced: Manifest) -> list[str]:
     """Return what the template of `deployment` changes, as texts such as `image of app a → b`.
 
-    The template is compared with that of `replaced`, the result of `replaced_set`.
+    The template is compared with the template of `replaced`, the result of `replaced_set`.
     """
     before, after = (mapping(one.value, "spec", "template") for one in (replaced, deployment))
     return list(_template_changes(before, after))
@@ -222,12 +222,12 @@ def pods_to_replace(
     pods: Sequence[PodInfo],
     kept: Mapping[WorkloadRef, int | None],
 ) -> list[PodInfo]:
-    """Return those of `pods` that have an old template, and that the rollout replaces.
+    """Return the `pods` that have an old template, and that the rollout replaces.
 
     `pods` are the pods of `workload`, and `controllers` the objects that it controls. `kept` is the
     result of `kept_revisions`: pods that keep their revision are left out. The result is [] if the
     workload is paused, if its controller has not observed its last change, or if the dump does not
-    tell which template is the current one.
+    tell which template is current.
     """
     if workload.kind is DEPLOYMENT:
         if mapping(workload.value, "spec").get("paused") is True:
@@ -260,7 +260,7 @@ def pods_to_replace(
 def _current_set(deployment: Manifest, sets: Sequence[Manifest]) -> str:
     """Return the name of the ReplicaSet in `sets` for the template of `deployment`; "" if none.
 
-    If no ReplicaSet has the template, the result is the one with the revision of the Deployment.
+    If no ReplicaSet has the template, the result is the ReplicaSet with the Deployment's revision.
     """
     template = mapping(deployment.value, "spec", "template")
     alike = [one for one in sets if same_template(mapping(one.value, "spec", "template"), template)]

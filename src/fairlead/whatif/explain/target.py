@@ -114,10 +114,10 @@ def explain_object(
     """Return the explanation of the workload, node, budget or other object `target`.
 
     A `target` without a name (`pc`, `quota`, `queues`, `pods` or `nodes`) means all objects of the
-    kind. A custom resource is explained if it controls pods itself. If it controls a single
-    workload, such as the ReplicaSet of an Argo Rollout, this workload is explained. Return None for
-    one pod or a PodGroup, which other functions explain. Raises InputError for an object that does
-    not exist or cannot be explained.
+    kind. A custom resource is explained if it controls pods itself. If a custom resource controls a
+    single workload, such as the ReplicaSet of an Argo Rollout, this workload is explained. Return
+    None for one pod or a PodGroup, which other functions explain. Raises InputError for an object
+    that does not exist or cannot be explained.
     """
     if _kind_of(target) in GROUP_KINDS:
         return None
@@ -167,7 +167,7 @@ def _explain_queues(
 
 
 def _kind_of_all(target: str) -> Kind | None:
-    """Return the kind whose objects `target` means; None if it has a name or another kind."""
+    """Return the kind whose objects `target` means; None if `target` has a name or another kind."""
     kind = RESOURCE_QUOTA if target.lower() == "quotas" else find_kind(target)
     return kind if kind in (POD, NODE, RESOURCE_QUOTA) else None
 
@@ -479,8 +479,8 @@ def new_pod_to_explain(
 def _first_pods(workload: Manifest) -> list[Manifest]:
     """Return the pods that the controller of a new `workload` creates at first.
 
-    Pods of DaemonSets and CronJobs are left out. A StatefulSet creates one pod at first, unless its
-    podManagementPolicy is Parallel.
+    Pods of DaemonSets and CronJobs are left out. A StatefulSet whose podManagementPolicy is not
+    Parallel creates one pod at first.
     """
     if workload.kind in (DAEMON_SET, CRON_JOB):
         return []
@@ -506,11 +506,11 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 
 
 def _written(files: Sequence[str], inventory: Inventory) -> list[Manifest]:
-    """Return the objects of `files`, and those that simulate their Volcano Jobs and JobSets.
+    """Return the objects of `files`, and the objects that simulate their Volcano Jobs and JobSets.
 
     `inventory` are the objects of the cluster.
-    Raises InputError, also for unknown kinds and fields, and for fields of a wrong type. It is also
-    raised for pods and workloads that the API server refuses, and for too many pods.
+    Raises InputError, also for unknown kinds and fields, and for fields of a wrong type. InputError
+    is also raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
     refuse_malformed_fields((one for one, _ in written), inventory=inventory)

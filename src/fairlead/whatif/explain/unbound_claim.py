@@ -35,9 +35,9 @@ def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
 
 
 def unbound_claims_of(pods: Iterable[Pod], inventory: Inventory, most: int = 1) -> list[str]:
-    """Return sentences about at most `most` claims of `pods`, and one that counts the others.
+    """Return sentences about at most `most` claims of `pods`, and about the number of the others.
 
-    The claims are those of `unbound_claims`.
+    `unbound_claims` determines the claims.
     """
     found = (why for pod in pods for why in unbound_claims(pod, inventory))
     distinct = list(dict.fromkeys(found))

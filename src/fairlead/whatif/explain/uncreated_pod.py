@@ -3,15 +3,15 @@
 Such pods are in no list of pods. The workload's status says how many pods it has, even if the dump
 lacks pods. If the dump has more pods of the workload than the status says, the status is outdated,
 and the pods are counted instead. The condition ReplicaFailure says why the API server refused a
-pod. The Deployment controller copies it from the ReplicaSets, but not while the Deployment is
-paused. A Job has no such condition, so a trial finds out whether the API server would refuse its
-next pod. A workload without a status, as in a file of manifests, is tried in the same way. The
-status of a DaemonSet says how many pods it wants, and on how many nodes it has one; it never says
-why pods are missing.
+pod. The Deployment controller copies the condition from the ReplicaSets, but not while the
+Deployment is paused. A Job has no such condition, so a trial finds out whether the API server would
+refuse its next pod. A workload without a status, as in a file of manifests, is tried in the same
+way. The status of a DaemonSet says how many pods it wants, and on how many nodes it has a pod; the
+status never says why pods are missing.
 
 A StatefulSet does not create a pod before the old pod of the same name has ended. If the old pod
 does not stop, for example because the kubelet of its node does not answer, the StatefulSet lacks a
-pod, although its status counts the old one.
+pod, although its status counts the old pod.
 
 upstream: pkg/controller/deployment/sync.go: sync; progress.go: syncRolloutStatus;
 pkg/controller/statefulset/stateful_set_control.go: processReplica
@@ -82,9 +82,9 @@ def uncreated_rows(
     `held` is the result of `held_pods`. A StatefulSet has a row for each reason why its pods are
     held. The workload that lacks the most pods comes first. A Deployment gets the row, not its
     ReplicaSet. A workload without a status gets a row only if the API server would refuse its next
-    pod. Otherwise, it lacks pods only because its controller has not seen it yet. A workload that
-    is being deleted, or whose namespace is being deleted, gets no row: its controller creates no
-    pods. `since_s` is None if the time is unknown.
+    pod. Otherwise, such a workload lacks pods only because its controller has not seen it yet. A
+    workload that is being deleted, or whose namespace is being deleted, gets no row: its controller
+    creates no pods. `since_s` is None if the time is unknown.
     """
     ending = ending_namespaces(model.objects)
     replica_sets = _replica_sets_of_deployments(inventory)
@@ -191,7 +191,7 @@ def _held_rows(model: ClusterModel, workload: str, held: Iterable[AwaitedEnd]) -
 
 
 def _missing(workload: Manifest, status: Json) -> int:
-    """Return how many pods `workload` lacks; 0 or less if it lacks none."""
+    """Return how many pods `workload` lacks; 0 or less if no pod is missing."""
     if workload.kind is DAEMON_SET:
         return _wanted(workload, status) - number(status, "currentNumberScheduled")
     if workload.kind is not JOB:
@@ -210,15 +210,15 @@ def _wanted(workload: Manifest, status: Json) -> int:
 
 
 def _existing(pods: Iterable[Pod]) -> int:
-    """Return how many of `pods` their controller counts as existing."""
+    """Return the number of `pods` that their controller counts as existing."""
     return sum(1 for pod in pods if not (is_terminal(pod) or is_terminating(pod)))
 
 
 def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]:
     """Return why the API server would refuse the next pod of each workload that lacks pods.
 
-    Only Jobs and workloads without a status are tried. Those whose next pod would be created are
-    left out.
+    Only Jobs and workloads without a status are tried. Workloads whose next pod would be created
+    are left out.
     """
     tried = [
         one
@@ -276,7 +276,7 @@ def _replica_sets_of_deployments(
 
 
 def _why(workload: Manifest, status: Json, replica_sets: Sequence[Manifest]) -> tuple[str, str]:
-    """Return (why `workload` lacks pods, timestamp at which this began); "" if unknown.
+    """Return (why `workload` lacks pods, timestamp of the beginning); "" stands for unknown.
 
     `status` is its status, and `replica_sets` are the ReplicaSets of a Deployment.
     """

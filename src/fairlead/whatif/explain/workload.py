@@ -253,8 +253,8 @@ class _CronSchedule(Struct, frozen=True):
 def _cron_schedule(workload: Manifest, snapshot: Snapshot) -> _CronSchedule:
     """Return the schedule of a CronJob with the next time at which a Job is due.
 
-    This is the next scheduled time after the time of `snapshot`, or an earlier time whose Job waits
-    for a running Job.
+    The next time is the next scheduled time after the time of `snapshot`, or an earlier time whose
+    Job waits for a running Job.
     """
     now = snapshot.taken_at
     cron = decode_as(CronJob, workload.value)
@@ -352,8 +352,9 @@ def _failures(job: Job) -> str:
 def _controllers_between(workload: Manifest, inventory: Inventory) -> list[Manifest]:
     """Return the ReplicaSets and Jobs that `workload` controls.
 
-    Their names need not be those that controllers give: `kubectl create job --from=cronjob/backup`
-    takes any name, and a ReplicaSet that was written by hand may lack the pod-template-hash.
+    The names of these objects need not have the form that controllers give: `kubectl create job
+    --from=cronjob/backup` takes any name, and a ReplicaSet that was written by hand may lack the
+    pod-template-hash.
     """
     found = (one for kind in (REPLICA_SET, JOB) for one in inventory.of_kind(kind))
     return [one for one in found if one.is_controlled_by(workload)]
@@ -388,7 +389,8 @@ def _kept_template(workload: Manifest, pods: Iterable[PodInfo]) -> Iterator[str]
     """Yield a sentence if a setting of `workload` keeps pods of an old template running.
 
     A StatefulSet or DaemonSet gets a sentence only if `pods` are of several revisions. A paused
-    Deployment always gets one: it may have a new template although its pods are of one revision.
+    Deployment always gets a sentence: it may have a new template although its pods are of one
+    revision.
 
     upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
     pkg/controller/statefulset/stateful_set_control.go: updateStatefulSetAfterInvariantEstablished
@@ -466,7 +468,7 @@ def _waits(
 def _nodes_without_pod(
     model: ClusterModel, workload: Manifest, pods: Iterable[PodInfo]
 ) -> list[str]:
-    """Return the nodes on which a DaemonSet should have a pod, but has none of `pods`.
+    """Return the nodes on which a DaemonSet should have a pod, but has no pod of `pods`.
 
     Return [] if `workload` is not a DaemonSet.
     """
@@ -480,7 +482,7 @@ def _nodes_without_pod(
 def _bare_nodes(
     model: ClusterModel, lacking: Sequence[str], every: Iterable[PodInfo]
 ) -> Iterator[str]:
-    """Yield a sentence about the nodes in `lacking` that have none of the pods in `every`.
+    """Yield a sentence about the nodes in `lacking` that have no pod of `every`.
 
     `every` includes terminating pods, so the sentence leaves out nodes on which a pod is being
     replaced.
@@ -491,7 +493,7 @@ def _bare_nodes(
 
 
 def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
-    """Return how many of `pods` terminate and have names that `workload` needs for new pods.
+    """Return the number of terminating `pods` with names that `workload` needs for new pods.
 
     Return 0 if `workload` is not a StatefulSet.
     """
@@ -507,7 +509,7 @@ def _is_unready(pod: PodInfo) -> bool:
 def _ordered(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
     """Yield a sentence if a StatefulSet waits for one of its pods before it creates the next pod.
 
-    If the StatefulSet has all its pods, the next pod would be that of a scale-up.
+    If the StatefulSet has all its pods, the next pod is the pod that a scale-up would create.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
     """
@@ -541,7 +543,7 @@ def _next_missing(workload: Manifest, pods: Iterable[PodInfo]) -> int | None:
 
 
 def _surplus(workload: Manifest, pods: Iterable[PodInfo]) -> list[PodInfo]:
-    """Return those of `pods`, the pods of `workload`, that a StatefulSet does not want.
+    """Return the pods in `pods`, the pods of `workload`, that a StatefulSet does not want.
 
     Return [] for other kinds, which can have more pods than they want for a time, as in a rollout.
     """
@@ -584,7 +586,7 @@ def _ended_pods(model: ClusterModel) -> list[PodInfo]:
 
 
 def _kept(leaving: Iterable[PodInfo], model: ClusterModel) -> Iterator[Pod]:
-    """Yield those of the terminating pods `leaving` that only foreign finalizers keep."""
+    """Yield the terminating pods in `leaving` that only foreign finalizers keep."""
     for one in leaving:
         info = model.find_node(model.cluster.node_of(one))
         if is_kept_after_end(one.pod, None if info is None else info.node, model.now):
@@ -749,7 +751,7 @@ def _batch_scheduler(model: ClusterModel, pods: Iterable[PodInfo]) -> Iterator[s
 def _job_rows(
     model: ClusterModel, jobs: Sequence[Manifest], pods: Iterable[PodInfo]
 ) -> list[dict[str, object]]:
-    """Return a row for each of `jobs`; those that lack the most ready pods come first."""
+    """Return a row for each of `jobs`; the Jobs that lack the most ready pods come first."""
     rows = []
     for job, own in _pods_by_job(jobs, pods):
         ready, wanted = sum(is_up(model, pod) for pod in own), wanted_by(job.value)
@@ -762,7 +764,7 @@ def _job_rows(
 def _pods_by_job(
     jobs: Sequence[Manifest], pods: Iterable[PodInfo]
 ) -> Iterator[tuple[Manifest, list[PodInfo]]]:
-    """Yield (job, those of `pods` that it controls) for each of `jobs`."""
+    """Yield (job, the pods in `pods` that it controls) for each of `jobs`."""
     by_name: dict[str, list[PodInfo]] = defaultdict(list)
     for pod in pods:
         if (found := controller_of(pod.pod.metadata)) is not None:
@@ -827,7 +829,7 @@ class _OneMore(Struct, frozen=True):
 
     `missing` is the key of the pod if it is a missing pod of a StatefulSet, otherwise "". `volumes`
     are sentences about the nodes on which the volumes of such a pod can be used. `revision` is a
-    sentence about the template of the pod if this is not the newest one of its StatefulSet.
+    sentence about the template of the pod if this is not the newest template of its StatefulSet.
     `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
     `is_refused` is set if admission refuses the pod, for example because of a ResourceQuota.
     `breached` are the keys of the budgets that do not allow the disruption of all `victims` that
@@ -861,8 +863,8 @@ def _one_more(
     """Schedule one more pod as a trial, after the waiting pods.
 
     `missing` is the result of `_next_missing`: the ordinal of the pod, or None for the pod of a
-    scale-up. The pods of a DaemonSet are not tried: it has one pod on each node. A Job that has
-    ended gets no more pods.
+    scale-up. The pods of a DaemonSet are not tried, because a DaemonSet has one pod on each node. A
+    Job that has ended gets no more pods.
     """
     model = planner.model
     if workload.kind is JOB and is_finished(decode_as(Job, workload.value)):

@@ -31,7 +31,7 @@ def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[t
     """Yield (name for messages, content) of each file in `data`; `data` can also be a plain file.
 
     `source` is the name of `data`. From an archive, only files that end in .yaml, .yml or .json are
-    used, in order of their names. They may be compressed, too (.json.gz).
+    used, in order of their names. These files may be compressed, too (.json.gz).
 
     Raises InputError, also if the files have more than `bytes_max` bytes in total.
     """
@@ -122,7 +122,7 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
 
 
 def _content(source: str, archive: TarFile, member: TarInfo, room: int, bytes_max: int) -> bytes:
-    """Return the content of `member`; if `member` is a link, return that of the linked file.
+    """Return the content of `member`, or of the file that it links to.
 
     Raises InputError, also if the content has more than `room` bytes (see `_decompressed`).
     """

@@ -16,8 +16,8 @@ _LEAST: Final = 1 << 19
 def missing_unit(name: str, text: QuantityText) -> Iterator[str]:
     """Yield a problem if `text`, an amount of the resource `name`, seems to lack a unit.
 
-    An amount of memory or storage below 512 KiB seems to lack a unit, but 0 needs none. `text` is a
-    valid quantity.
+    An amount of memory or storage below 512 KiB, except 0, seems to lack a unit. `text` is a valid
+    quantity.
     """
     amount = parse_quantity(text).whole
     if name in _OF_BYTES and 0 < amount < _LEAST:

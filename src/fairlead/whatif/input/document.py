@@ -61,7 +61,7 @@ class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
     If `listing` is set, it contains the items of the value as texts, and `value` has an empty list
-    of items. `text` is the content of the file. It is empty if the reader has not kept the content.
+    of items. `text` is the content of the file; it is empty if the reader has not kept the content.
     `place` is "document N" if the file contains several documents, otherwise "".
     """
 
@@ -85,8 +85,8 @@ class Document(Struct, frozen=True):
 def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     """Return the non-empty documents at `path`.
 
-    `stdin` replaces the process's standard input. Of several files, those without an object are
-    skipped, as kubectl does. Raises InputError, also if no file has an object.
+    `stdin` replaces the process's standard input. If `path` stands for several files, files without
+    an object are skipped, as kubectl does. Raises InputError, also if no file has an object.
     """
     if path == "-":
         data = content_of_stream(STDIN, stdin or sys.stdin.buffer)
@@ -130,10 +130,10 @@ def read_listings(
     """Return the documents at `path`, without decoding the items of JSON listings.
 
     `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
-    `on_read` gets the progress of reading. `is_copied` is explained at `content_of`. Of several
-    files, those without an object are skipped, as kubectl does. `on_empty` gets the name of each
-    empty file: `kubectl get KIND > FILE` leaves one if the cluster lacks the kind. Raises
-    InputError, also if no file has an object.
+    `on_read` gets the progress of reading. `is_copied` is explained at `content_of`. If `path`
+    stands for several files, files without an object are skipped, as kubectl does. `on_empty` gets
+    the name of each empty file: `kubectl get KIND > FILE` leaves an empty file if the cluster lacks
+    the kind. Raises InputError, also if no file has an object.
     """
     found: list[Document] = []
     skipped: list[_EmptyFileError] = []

@@ -94,8 +94,8 @@ def known_names(given: str, known: Iterable[str]) -> str:
 def nearest_names(given: str, known: Iterable[str], count: int) -> list[str]:
     """Return up to `count` of the names `known` that are similar to `given`, most similar first.
 
-    A comparison takes up to 50 microseconds. If there are very many names, only those whose
-    beginning or end is most similar to that of `given` are compared.
+    A comparison takes up to 50 microseconds. If there are very many names, only the names whose
+    beginning or end is most similar to `given` are compared.
     """
     names = sorted(known)
     if len(names) > 2 * _COMPARED_MAX:

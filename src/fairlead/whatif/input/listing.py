@@ -131,7 +131,8 @@ def split(data: Bytes) -> Listing | None:
 def _split_indented(data: Bytes) -> _List | None:
     """Return the listing in `data` if it has kubectl's indentation, otherwise None.
 
-    This takes a third of the time of `_decode`, because it searches only the lines between items:
+    `_split_indented` takes a third of the time of `_decode`, because it searches only the lines
+    between items:
 
         {
             "apiVersion": "v1",
@@ -199,9 +200,9 @@ def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterato
 def value_ranges(data: Bytes) -> list[tuple[int, int]]:
     """Return (start, end) of each JSON value in `data`; each value begins on a new line.
 
-    `data` is split wherever only white space with a line break stands between `}` and `{`. This
-    never splits a value: within a value, a comma stands between two objects, and a string contains
-    no line break. If `data` is not JSON, the ranges are meaningless.
+    `data` is split wherever only white space with a line break stands between `}` and `{`. The
+    split is never inside a value: within a value, a comma stands between two objects, and a string
+    contains no line break. If `data` is not JSON, the ranges are meaningless.
     """
     starts = [0, *(gap.end() - 1 for gap in _BETWEEN_VALUES.finditer(data))]
     return list(pairwise([*starts, len(data)]))

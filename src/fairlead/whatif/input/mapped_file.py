@@ -104,8 +104,8 @@ def unchanged_files() -> Iterator[None]:
 def require_unchanged_files() -> None:
     """Raise InputError if a mapped file was changed while it was used.
 
-    Files that were mapped before the outermost `unchanged_files` block do not count. Outside such a
-    block, no file counts.
+    Files that were mapped before the outermost `unchanged_files` block do not count. Outside every
+    such block, no file counts.
     """
     if _BLOCKS:
         _require_unchanged(_BLOCKS[0])
@@ -130,7 +130,7 @@ def _end_on_bus_error() -> Any:
 
     A handler of `signal.signal` would never run: Python calls it after the instruction that reads
     the missing page, and this instruction never ends. If the program has already set a handler,
-    such as that of faulthandler, it is not replaced.
+    such as faulthandler's, this handler is not replaced.
     """
     owner = os.getpid()
     of_handler = ctypes.CFUNCTYPE(None, ctypes.c_int)

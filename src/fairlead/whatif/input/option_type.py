@@ -18,8 +18,8 @@ from fairlead.whatif.input.error import InputError
 def refuse_wrong_types(options: Struct) -> None:
     """Raise InputError if a field of `options` has a value of another type than its annotation.
 
-    A field for a tuple also takes a list. It does not take a single string: otherwise, `drain="n1"`
-    would drain the nodes `n` and `1`.
+    A field for a tuple also takes a list, but not a single string: otherwise, `drain="n1"` would
+    drain the nodes `n` and `1`.
     """
     for name, kind in _fields(type(options)):
         value = getattr(options, name)

@@ -1,7 +1,7 @@
 """Finds a key that an object in a JSON file has twice.
 
-In a hand-written file, one of the two values is a mistake. The JSON decoder keeps only the last.
-Only small files are searched, because the search would slow down the reading of large dumps.
+In a hand-written file, one of the two values is a mistake. The JSON decoder keeps only the last
+value. Only small files are searched, because the search would slow down the reading of large dumps.
 """
 
 from __future__ import annotations

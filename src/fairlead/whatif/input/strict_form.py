@@ -89,7 +89,8 @@ def _form_at(form: Any, path: str) -> Any:
 def _with_parts(form: Any) -> Any:
     """Return the member of the union `form` that has fields or items.
 
-    If there is none, return the first member. If `form` is not a union, return it.
+    If no member has fields or items, return the first member. If `form` is not a union, return
+    `form`.
     """
     if typing.get_origin(form) not in (types.UnionType, typing.Union):
         return form

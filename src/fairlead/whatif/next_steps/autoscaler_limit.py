@@ -36,8 +36,8 @@ def raise_limits(context: StepContext, autoscaling: AutoscalingOutcome) -> Itera
 
     `autoscaling` is the outcome of the run with the change. Each what-if is tried, and yielded only
     if fewer pods are pending. The limits of a NodePool of the dump are raised by an edit. In the
-    first trial, the limits are too high to have an effect, so it shows how much the NodePool uses.
-    The second trial has these amounts as limits.
+    first trial, the limits are too high to have an effect, so the trial shows how much the NodePool
+    uses. The second trial has these amounts as limits.
 
     A change cannot set the limits of Cluster Autoscaler. So the what-if adds the nodes that the
     autoscaler would add, which are copies of nodes of the group.
@@ -82,7 +82,7 @@ def _raised_pool(name: str, context: StepContext) -> Iterator[NextStep]:
 
 
 def _limits_of(name: str, context: StepContext) -> dict[str, int]:
-    """Return the limits of the NodePool `name`; {} if the dump lacks it or it has no limits."""
+    """Return the limits of the NodePool `name`; {} if the dump lacks the NodePool or its limits."""
     for one in entries_of(context.manifests):
         if isinstance(one, Manifest) and one.kind.kind == _POOL and one.ref.name == name:
             return amounts(mapping(one.value, "spec", "limits"))
@@ -102,9 +102,9 @@ def _raised_maximum(
 ) -> Iterator[NextStep]:
     """Yield a what-if with the nodes for `pods` that a higher `limit` would allow.
 
-    `limit` is that of a node group, or of all nodes, such as --max-nodes-total. The step names each
-    limit that the new nodes exceed. In the trial, the new nodes count against the limits. So the
-    new nodes include those that the autoscaler added in the run with the change.
+    `limit` is the limit of a node group, or a limit for all nodes, such as --max-nodes-total. The
+    step names each limit that the new nodes exceed. In the trial, the new nodes count against the
+    limits. So the new nodes include those that the autoscaler added in the run with the change.
     """
     answer = context.answer
     groups = [limit.name] if limit.kind == _GROUP else [one.group for one in autoscaling.groups]

@@ -54,7 +54,7 @@ def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int
     """Return how many more replicas prevent the breach of `budget`; None if no number does.
 
     `wanted` is the present number of replicas. If the rule of `budget` is a number, the new
-    replicas are assumed to be lost in the same proportion as the present ones. If the rule is a
+    replicas are assumed to be lost in the same proportion as the present replicas. If the rule is a
     percentage, the new replicas are assumed to be lost in the proportion in which nodes fail.
 
         half of 8 replicas fail, minAvailable 6        4, because half of 12 is 6

@@ -193,9 +193,9 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
 
 
 def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> dict[str, int]:
-    """Return by how many pods fewer each of `budgets` blocks with AlwaysAllow, by key.
+    """Return how many fewer pods each of `budgets` would block with AlwaysAllow, by budget key.
 
-    Budgets that block as many pods as now are left out.
+    Budgets that would block as many pods as now are left out.
 
     To find out, one simulation sets unhealthyPodEvictionPolicy AlwaysAllow in all budgets with
     unready pods. Budgets that the what-if itself may change are left out.
@@ -229,10 +229,10 @@ def _always_allow(pdb: str) -> str:
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if without some budgets, for pods that several budgets kept on drained nodes.
 
-    Without its other budgets, a pod has only one budget, but this budget may refuse the eviction,
-    too. So a trial first deletes all the other budgets, to see which pods are then evicted. The
-    what-if that is suggested deletes only the other budgets of these pods. There is no what-if if
-    the trial evicts none of the pods.
+    If the other budgets of a pod are deleted, its only remaining budget may still refuse the
+    eviction. So a trial first deletes all the other budgets, to see which pods are then evicted.
+    The what-if that is suggested deletes only the other budgets of these pods. There is no what-if
+    if the trial evicts none of the pods.
     """
     changed, change = context.answer.changed, context.answer.change
     several = {one.pod.key for one in changed.undrained if one.why == SEVERAL}
@@ -270,10 +270,10 @@ def _enough_replicas(
 
     An eviction needs more healthy pods than `minAvailable` requires. If the budget always had
     `minAvailable` healthy pods, one new replica is tried. If it lacked N healthy pods at some time,
-    N new replicas are tried. If N do not help, because the missing pods never become healthy, N + 1
-    are tried. A budget is left out if no tried number reduces the blocked evictions, for example
-    because no node has room for a new replica. The replicas of all budgets are tried in the same
-    simulation.
+    N new replicas are tried. If N replicas do not help, because the missing pods never become
+    healthy, N + 1 replicas are tried. A budget is left out if no tried number reduces the blocked
+    evictions, for example because no node has room for a new replica. The replicas of all budgets
+    are tried in the same simulation.
     """
     effect, change = context.answer.effect, context.answer.change
     left: list[tuple[BudgetOutcome, WorkloadEffect, int]] = []
@@ -349,7 +349,7 @@ def perform_drain(answer: WhatIfAnswer, manifests: Iterable[Manifest]) -> Iterat
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
     There is no command if the question also makes nodes fail or reschedules pods, or if the dump
-    `manifests` lacks pods. Nor is there a command if an autoscaler removed a node before the
+    `manifests` lacks pods. There is no command either if an autoscaler removed a node before the
     simulated drain, or if images might not support the platform of the pods' new nodes. For a
     rolling drain, the command names only the nodes that are drained first. A command that would
     name more than NAMES_MAX nodes is left out.

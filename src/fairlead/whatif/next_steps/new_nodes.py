@@ -17,9 +17,9 @@ For pods that wait for devices (DRA), the copied node must run pods of their wor
 has the same devices as the node. Each waiting pod needs as many devices as a running pod of its
 workload holds. If the running pods hold different numbers, the smallest number counts.
 
-If the pods of a workload repel each other (anti-affinity), a copy takes the largest number of them
-that one node runs now. This number is 1 if the rule is about nodes. The same holds for pods that
-use the same host port, and for pods on nodes that can attach no further volume.
+If the pods of a workload repel each other (anti-affinity), a copy takes as many of these pods as
+the node that runs the most of them now. This number is 1 if the rule is about nodes. The same holds
+for pods that use the same host port, and for pods on nodes that can attach no further volume.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
     3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node
@@ -179,7 +179,7 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
 
     `nodes` are the present nodes. The sum of the requests must fit into the free room of the
     schedulable nodes and the copies. The bound ignores that a pod fits only as a whole, and that
-    rules may keep pods off nodes. It is at least 1.
+    rules may keep pods off nodes. The bound is at least 1.
     """
     lacking = Counter[str]()
     for pod in pending:
@@ -212,7 +212,7 @@ def lacks_place(pod: PodEnd) -> bool:
 
 
 def repels_pods_itself(pod: PodEnd) -> bool:
-    """Return whether its own anti-affinity is the only cause why `pod` lacks a place."""
+    """Return whether the pod's own anti-affinity is the only cause why `pod` lacks a place."""
     others = (_REPELLED_BY_EXISTING, CONFLICT.message, TOO_MANY.message)
     return _REPELLED in pod.reason and not any(one in pod.reason for one in others)
 
@@ -246,7 +246,7 @@ def node_to_copy(
     """Return the node to copy for `pending` pods that fit only the node that they left.
 
     `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node may help the
-    pod if both of these are true:
+    pod if both of the following are true:
 
     - More room on other nodes would not be enough. Either a rule, such as affinity or topology
       spread, keeps the pod off other nodes, or no node rejects the pod for lack of room.
@@ -314,8 +314,8 @@ def _devices_held(
 ) -> dict[WorkloadRef, Amounts]:
     """Return, for each of `workloads`, the smallest number of devices that one of its pods holds.
 
-    Devices of each kind are counted separately. Only pods on `nodes` count, and of these only the
-    pods with devices. The value is {} for a workload without such pods.
+    Devices of each kind are counted separately. Only pods on `nodes` that hold devices count. The
+    value is {} for a workload without such pods.
     """
     found: dict[WorkloadRef, Counter[str]] = {}
     for node in nodes if workloads else ():
@@ -332,8 +332,8 @@ def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -
     `runs` contains the node as it is at the end of each run. The result is {} if no pods of these
     workloads use devices or extended resources of the node. A device that several pods share counts
     once for each of them. A node can offer an extended resource as devices, or as an allocatable
-    amount. If the pods of the workloads use only one of the two on the node, the other does not
-    limit these pods.
+    amount. If the pods of the workloads use only devices or only the allocatable amount on the
+    node, the other does not limit these pods.
     """
     if not held:  # the usual case
         return {}

@@ -1,8 +1,8 @@
 """Divides pending pods among kinds of nodes, if no single kind admits all of them.
 
 A node admits the pods of a workload if its labels match their node selector and required node
-affinity, and if they tolerate its taints. Workloads share a kind if a node admits the pods of all
-of them.
+affinity, and if they tolerate its taints. Workloads share a kind if one node admits the pods of all
+these workloads.
 
     web needs pool=general, db needs pool=db                 ->   two kinds
     web tolerates no taint, db needs the tainted pool=db     ->   two kinds
@@ -111,7 +111,7 @@ def _largest(pods: Iterable[PodEnd]) -> tuple[int, int]:
 
 
 def _specs(workloads: Iterable[WorkloadRef], context: StepContext) -> dict[WorkloadRef, PodSpec]:
-    """Return the specs of the pods of those `workloads` that the question does not change."""
+    """Return the specs of the pods of the `workloads` that the question does not change."""
     change, refs = context.answer.change, frozenset(workloads)
     if change.apply:
         return {}

@@ -53,7 +53,8 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods.
 
-    In five cases, new nodes are suggested only if a trial shows that fewer pods wait with them:
+    In five cases, new nodes are suggested only if a trial shows that they reduce the number of
+    waiting pods:
 
     - Other pods keep pods off nodes, and may keep them off the new nodes, too (`_may_be_kept_off`).
     - There are several zones, and rules or volumes may keep the pods off one of them.
@@ -79,9 +80,9 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for pods that waited for room, but have a node at the end.
 
     At least one of the pods must have waited for WAIT_MIN. The new nodes are tried. The what-if is
-    yielded only if fewer pods wait with them, and none is pending. Nothing is yielded if pods are
-    pending without the new nodes, because `add_nodes` is about these pods. Nothing is yielded
-    either if the question adds nodes, or if an autoscaler acts.
+    yielded only if fewer pods wait for room with the new nodes, and no pod is pending at the end.
+    Nothing is yielded if pods are pending without the new nodes, because `add_nodes` is about these
+    pods. Nothing is yielded either if the question adds nodes, or if an autoscaler acts.
     """
     answer, change = context.answer, context.answer.change
     waited = answer.effect.waited
@@ -221,8 +222,8 @@ def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> boo
 def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
-    The rules are those of `StepContext.pod_specs`. The result is also True if it lacks a workload,
-    or if the question may change the workload.
+    The rules are those of `StepContext.pod_specs`. The result is also True if `pod_specs` lacks a
+    workload, or if the question may change the workload.
     """
     workloads = {pod.workload for pod in pods}
     found, change = context.workloads(workloads), context.answer.change
@@ -269,8 +270,8 @@ def _copies_of(
     """Yield a what-if with the new nodes `more`, which have room for `pods`.
 
     If rules may keep the pods off a zone, or if other pods may take the room first, the
-    what-if is tried. It is then yielded only if fewer pods wait with the new nodes than without
-    them.
+    what-if is tried. The what-if is then yielded only if fewer pods wait with the new nodes than
+    without them.
     """
     is_tried = _has_own_or_zonal_rules(pods, context)
     if more is not None and (is_tried or _others_lack_room(context)):
@@ -370,7 +371,8 @@ def _more_nodes(
 
     `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
     More copies of the same nodes are preferred, in the same ratio if each of them admits all of the
-    pods. If they admit only some of the pods, copies of other nodes are added for the others.
+    pods. If these nodes admit only some of the pods, copies of other nodes are added for the other
+    pods.
     """
     change, known = context.answer.change, context.answer.without.nodes
     short = [pod for pod in pending if _may_use_new_node(pod)]
@@ -421,8 +423,8 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
 class _TriedNodes(Struct, frozen=True):
     """New nodes, and the effect of a what-if with them.
 
-    `gain` is the decrease of the number of waiting pods. With fewer than `least` nodes, the gain is
-    smaller.
+    `gain` is the decrease of the number of waiting pods. If fewer than `least` nodes are added, the
+    gain is smaller.
     """
 
     nodes: NewNodes
@@ -447,7 +449,7 @@ def _best_nodes(
     first trial, the next trial has a mix of all candidates (`_of_each_zone`). This trial is left
     out if fewer pods wait than there are candidates. In all other cases, the trials end as soon as
     most of the waiting pods run, because a trial takes long in a large cluster. If some pods still
-    wait, the step says how many pods run. If all of them wait, a note says so. If other pods take
+    wait, the step says how many pods run. If all pods wait, a note says so. If other pods take
     the room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these
     pods.
 
@@ -544,8 +546,8 @@ def _more_for_rivals(
 def _for_pods_that_still_wait(tried: _TriedNodes, context: StepContext) -> NewNodes | None:
     """Return further copies of the new nodes for the pods that lack room in the trial `tried`.
 
-    The result is None if no copy can take any of these pods. Of each workload, all pods count, or
-    none of them.
+    The result is None if no copy can take any of these pods. Either all pods of a workload count,
+    or no pod of it.
     """
     likes, outcome = set(models_of(tried.nodes.like)), tried.effect.changed
     nodes = [one for one in outcome.nodes if one.name in likes]
@@ -566,7 +568,7 @@ def _rivals(tried: _TriedNodes, context: StepContext) -> list[PodEnd]:
     """Return the pods that wait with and without the change, but run on the new nodes of `tried`.
 
     These pods have a node only because of the new nodes, so they may leave too little room for
-    others.
+    other pods.
     """
     waiting = {pod.key for pod in context.answer.without.pending}
     known = tried.effect.without.node_names
@@ -580,7 +582,7 @@ def _rivals(tried: _TriedNodes, context: StepContext) -> list[PodEnd]:
 
 
 def _rivals_words(tried: _TriedNodes, context: StepContext) -> str:
-    """Return the end of a step's text, which names the pods of `_rivals`; "" without such pods."""
+    """Return the end of a step's text, which names the pods of `_rivals`; "" if there are none."""
     rivals = _rivals(tried, context)
     if not rivals:
         return ""
@@ -647,7 +649,7 @@ def _no_help(
 def _others(tried: Effect, answer: Effect) -> list[PodEnd]:
     """Return the pending pods in `tried` that are not pending in `answer`.
 
-    A pod that both simulations create can have another name in each. So such pods are compared by
+    A pod can have a different name in each simulation, if both create it. So such pods are compared by
     their workload.
     """
     known = {pod.key: pod for pod in answer.difference.pending}
@@ -675,8 +677,8 @@ def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:
     """Return a sentence that suggests new nodes in several zones, or "".
 
     The result is "" if the `candidates` are in several zones, because then they were already tried
-    together. It is also "" if the cluster has one zone, or if nodes fail, are drained or are
-    cordoned. After failures, drains and cordons, `relax_spread` makes suggestions.
+    together. The result is also "" if the cluster has one zone, or if nodes fail, are drained or
+    are cordoned. After failures, drains and cordons, `relax_spread` makes suggestions.
     """
     change, nodes = context.answer.change, context.answer.without.nodes
     is_lasting = context.answer.changed.outage is None and not (change.drain or change.cordon)
@@ -712,9 +714,9 @@ def _new_nodes(
     """Yield a what-if that adds about as many nodes as `found` has; nothing if `found` is None.
 
     The what-if has not been simulated. More nodes may be necessary for `pods`, because the
-    scheduler does not pack pods tightly. With new nodes, the scheduler leaves more room on the
-    present `nodes`, too. This room is often too small for the largest pods. If it is large enough,
-    fewer nodes may be enough, so the text names a lower bound (`least_copies`).
+    scheduler does not pack pods tightly. If there are new nodes, the scheduler leaves more room on
+    the present `nodes`, too. This room is often too small for the largest pods. If the room is
+    large enough, fewer nodes may be enough, so the text names a lower bound (`least_copies`).
     """
     if found is None:
         return

@@ -149,8 +149,7 @@ class _NodeClassForm(msgspec.Struct):
 def kubelet_settings(
     pools: Iterable[NodePool], found: Iterable[Manifest]
 ) -> dict[NodeClassReference, NodeClassKubelet]:
-    """Return the settings of the EC2NodeClasses in `found` that `pools` use, if they have
-    settings."""
+    """Return the settings of the EC2NodeClasses in `found` that `pools` use, if not empty."""
     used = {pool.spec.template.spec.node_class_ref for pool in pools}
     settings: dict[NodeClassReference, NodeClassKubelet] = {}
     for one in found:
