@@ -1,8 +1,8 @@
 """Builders for dynamic resource allocation; see `fairlead.testing.builders`.
 
-By default, the ResourceSlice of a node is named `gpu.example.com-NODE`. It contains the whole pool
-of the driver "gpu.example.com" on the node. The pool has the name of the node. A claim requests one
-device of the class "gpu".
+By default, the ResourceSlice of a node is named `gpu.example.com-NODE`. The slice contains the
+whole pool of the driver "gpu.example.com" on the node. The pool has the name of the node. A claim
+requests one device of the class "gpu".
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> ResourceClaim:
     """Return a claim with `requests`, by default one request for a device of the class "gpu".
 
-    `made_for` is the uid of the pod for which the claim was generated, "" for none. If
-    `terminating` is set, the claim has a deletionTimestamp.
+    `made_for` is the uid of the pod for which the claim was generated, or "". If `terminating` is
+    set, the claim has a deletionTimestamp.
     """
     metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     if made_for:

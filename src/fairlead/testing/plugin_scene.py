@@ -9,8 +9,8 @@ The plugins run at the position that the option `--plugin` gives them. The plugi
 their exceptions are handled, as in a run. A scene calls the methods that choose a node, from
 `pre_filter` to `normalize_scores`, and `post_filter`. `evaluate` also calls `pre_enqueue`. A scene
 does not call the methods that run after the choice of a node (`reserve`, `permit`, `pre_bind`, …).
-A test can call these methods itself, on the instance in `scene.plugins`. It can also call them on
-`scene.profile.framework.find(NAME)`, which checks the results as in a run.
+A test can call these methods itself, on the instance in `scene.plugins`. A test can also call these
+methods on `scene.profile.framework.find(NAME)`, which checks the results as in a run.
 
 A run caches the results of plugins with the locality NODE or ROW. If a plugin declares the wrong
 locality, cached results are out of date. So for each pod, a scene calls these plugins again, and

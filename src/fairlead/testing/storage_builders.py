@@ -94,7 +94,7 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
     handle: str = "",
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolume:
-    """Return a volume; `claim` is `namespace/name` of its claim, "" for none.
+    """Return a volume; `claim` is `namespace/name` of its claim, "" if the volume has no claim.
 
     `claim_uid` defaults to the uid that `make_claim` sets. If `claim_uid` is "", the volume is
     reserved for the claim, but not bound to it. `phase` defaults to Bound for a volume that is

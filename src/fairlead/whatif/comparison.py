@@ -124,7 +124,7 @@ class Alternative(Struct, frozen=True):
     def _loses_ready_pods(self) -> bool:
         """Whether a workload lacks pods at the end that are ready without the change.
 
-        Without this check, the loss of a running pod would not count if waiting pods got its
+        If this were not checked, the loss of a running pod would not count if waiting pods got its
         resources.
         """
         without = self.answer.effect.without.workloads

@@ -1,4 +1,4 @@
-"""ExperimentPair: the two experiments of a what-if, one without its change and one with it.
+"""ExperimentPair: the two experiments of a what-if, without its change and with its change.
 
 Both experiments start from the same snapshot under the same conditions. Only the experiment with
 the change has the steps of the change, and the scheduler configuration, plugins and batch

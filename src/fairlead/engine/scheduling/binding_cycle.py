@@ -124,8 +124,8 @@ class BindingCycles:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
         Returns the commands to send, or a refusal. If Permit makes the pod wait, or if PreBind
-        returns commands, `resume` continues the binding later. Set `only_bind` if Reserve, Permit
-        and PreBind would do nothing for the pod. Then only Bind runs.
+        returns commands, `resume` continues the binding later. Set `only_bind` to run only Bind, if
+        Reserve, Permit and PreBind would do nothing for the pod.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)

@@ -76,9 +76,9 @@ class BuiltProfile(Struct, frozen=True):
     common parts of successful cycles, keyed by `EqualPods.key`. Both caches are None if the profile
     has extenders or limits the search for nodes. In such a profile, pods with equal keys may get
     different decisions. `is_stateless` is set if decisions depend only on the pod and the state of
-    the cluster. This is the case if the scheduler has only in-tree plugins, and the profile has
-    neither extenders nor a limited search. If a call to an extender fails and the failure is
-    ignored, the failure is reported to `reporter`.
+    the cluster: the scheduler has only in-tree plugins, and the profile has neither extenders nor a
+    limited search. If a call to an extender fails and the failure is ignored, the failure is
+    reported to `reporter`.
     """
 
     framework: Framework
@@ -200,7 +200,7 @@ class _PluginBuilder(Struct, frozen=True):
     def preemption(
         self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy, shared: Shared
     ) -> DefaultPreemption | None:
-        """Add DefaultPreemption to the framework and return it; None if the profile lacks it."""
+        """Add the profile's DefaultPreemption, if any, to the framework; return it, else None."""
         framework, name = plans.framework, DefaultPreemption.name
         try:
             args = msgspec.convert(dict(self.profile.args.get(name, {})), DefaultPreemptionArgs)
@@ -212,7 +212,7 @@ class _PluginBuilder(Struct, frozen=True):
         return made if any(plugin.name == name for plugin in framework.post_filters) else None
 
     def metered(self, plugin: Kind) -> Kind:
-        """Wrap `plugin` to measure its durations; without a meter, return it unchanged."""
+        """Wrap `plugin` to measure its durations; return it unchanged if there is no meter."""
         return plugin if self.meter is None else self.meter.measured(plugin)
 
     def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:

@@ -1,7 +1,7 @@
 """evaluate: evaluates one pod on every node, and keeps every verdict and score.
 
-`fairlead explain` and `fairlead conformance` use this function. It calls the same functions as the
-scheduling cycle, but without a limit on the number of nodes. It changes nothing.
+`fairlead explain` and `fairlead conformance` use `evaluate`. `evaluate` calls the same functions as
+the scheduling cycle, but without a limit on the number of nodes, and changes nothing.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ NO_REASON = unschedulable("the extender gave no reason").by(REJECTOR)
 class PreemptionEvaluation(Struct):
     """The result of an attempt to make room for a pod by preemption.
 
-    `nominated` contains the best candidate node. It contains several nodes if the rules that choose
-    a candidate cannot tell these nodes apart.
+    `nominated` contains the best candidate node. If the rules that choose a candidate rate several
+    nodes as equal, `nominated` contains these nodes.
     """
 
     ineligible: str = ""

@@ -2,8 +2,8 @@
 
 Upstream stops a search when it has found enough feasible nodes, and starts the next search at the
 node where it stopped. By default, Fairlead evaluates every node. If percentageOfNodesToScore is
-set, Fairlead behaves like upstream with `parallelism: 1`. With more threads, the number of nodes
-that upstream evaluates depends on timing.
+set, Fairlead behaves like upstream with `parallelism: 1`. If upstream has more threads, the number
+of nodes that it evaluates depends on timing.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassFilters, numFeasibleNodesToFind
 """
 

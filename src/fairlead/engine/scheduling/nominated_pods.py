@@ -2,13 +2,13 @@
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for one node).
 
-Only *competing* pods count. These are other pods that are nominated to the node and have at least
-the priority of the pod. A verdict depends on the pod's priority and scheduling-relevant spec (its
-`Shape`), on the node, and on the pods nominated to the node. The verdict is cached until one of
-these changes. If a Filter plugin depends on other nodes, only the verdict of the Filters before it
-is cached. These are the *leading* Filters. All pods with the same spec and priority share the
-cached verdicts, with one exception. A pod's own nomination does not count for the pod itself. So
-the verdict on the pod's nominated node is not shared. It is computed every time.
+Only *competing* pods count. Competing pods are other pods that are nominated to the node and have
+at least the priority of the pod. A verdict depends on the pod's priority and scheduling-relevant
+spec (its `Shape`), on the node, and on the pods nominated to the node. The verdict is cached until
+one of these changes. If a Filter plugin depends on other nodes, only the verdict of the Filters
+before it is cached. These are the *leading* Filters. All pods with the same spec and priority share
+the cached verdicts, except the verdict on a pod's nominated node. A pod's own nomination does not
+count for the pod itself, so this verdict is computed every time.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
@@ -167,8 +167,8 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
 
     No other node is evaluated, and no cache is updated. Returns None if the pod does not fit or if
     the node cannot be evaluated alone. The caller then evaluates all nodes, so PreFilter may run
-    twice for the pod. This is harmless for in-tree plugins, but a user's plugin may notice it.
-    Therefore, the function may be called only if all plugins are in-tree plugins.
+    twice for the pod. A second run is harmless for in-tree plugins, but not for every user's
+    plugin. Therefore, call the function only if all plugins are in-tree plugins.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """
@@ -192,7 +192,7 @@ def _rejection_beside(
     """Return why `pod` does not fit on `node` if `rivals` run there too; None if it fits.
 
     `rivals` are the competing pods that are nominated to `node`. Their only effect is that they use
-    resources. So if `pod` fits beside them, it also fits without them.
+    resources. So if `pod` fits beside the rivals, `pod` also fits without them.
     """
     there = node.pods
     return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)

@@ -28,8 +28,8 @@ class PostFilterOutcome(Struct, frozen=True):
     If a plugin succeeded, `result` is its result, and `message` is "". If a plugin returned an
     ERROR, `result` is its result without the nomination. `message` is then the message of the
     ERROR. In all other cases, `message` joins the reasons of the plugins that ran. `result` is then
-    the result of the last plugin that set or cleared the nomination, or empty if no plugin did so.
-    `commands` are the commands of all plugins that ran.
+    the result of the last plugin that set or cleared the nomination; it is empty if there is no
+    such plugin. `commands` are the commands of all plugins that ran.
     """
 
     status: Status

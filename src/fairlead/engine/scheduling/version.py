@@ -1,7 +1,7 @@
 """SchedulerVersion: the scheduler rules that differ between Kubernetes versions, as data.
 
-1.36 is the default. 1.19 (`release_1_19`) is included because most explanations of preemption
-describe it. Code reads the fields of `SchedulerVersion` and never compares version numbers.
+1.36 is the default. 1.19 (`release_1_19`) is included because most explanations of preemption are
+about 1.19. Code reads the fields of `SchedulerVersion` and never compares version numbers.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
 Changes are made to the real columns, so all readers of rows and columns see them. The changes are
 undone one by one, in reverse order. So the cost of a revert is proportional to the number of
 changes. Only the used host ports of a node are restored from a copy, because undoing the changes
-might not restore them. If two pods on the node use the same port, removing one of these pods frees
-the port.
+might not restore the host ports. If two pods on the node use the same port, removing one of these
+pods frees the port.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Every node has a row while it exists; the row of a removed node is reused. `NodeInfo` and the NumPy
 columns store the same values on purpose. Code that needs a single row reads Python ints from the
-`NodeInfo`. This is ten times faster than reading NumPy scalars. Code that needs all rows reads
-whole columns. Only `NodeTable` writes `NodeInfo` and the columns.
+`NodeInfo`. Reading Python ints is ten times faster than reading NumPy scalars. Code that needs all
+rows reads whole columns. Only `NodeTable` writes `NodeInfo` and the columns.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, taint_ids, nonzero_cpu,

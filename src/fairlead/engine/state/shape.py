@@ -2,9 +2,9 @@
 
 Plugin caches are keyed by shape. Selectors, requests, ports and images are computed once per
 distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part of
-the shape, but of `PodInfo`. A shape does not contain a pod's volumes, only whether a volume plugin
-needs them. Volumes differ between pods: each pod of a StatefulSet has its own claims, and almost
-every pod has a token volume with a random name.
+the shape, but of `PodInfo`. A shape states whether a volume plugin needs a pod's volumes, but does
+not contain the volumes. Volumes differ between pods: each pod of a StatefulSet has its own claims,
+and almost every pod has a token volume with a random name.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class FollowUpPace:
     def due(self, changed: Iterable[str], now: Instant) -> list[str]:
         """Return the keys of the owners whose follow-up is due now.
 
-        These owners were waiting, or are in `changed`. The other owners in `changed` start or
-        continue to wait.
+        The returned owners were waiting, or are in `changed`. The other owners in `changed` start
+        or continue to wait.
         """
         if not self._interval:
             return list(changed)

@@ -2,8 +2,8 @@
 
 A guard pod has no owner, so no Kubernetes controller replaces it after an eviction. An OpenShift
 operator creates the guard pod again once the pod's node is schedulable. A simulation may drain the
-control plane nodes one after another. Without GuardPods, the drain of the second node would never
-end, because the disruption budget of the guard pods allows only one missing pod.
+control plane nodes one after another. If GuardPods did not run, the drain of the second node would
+never end, because the disruption budget of the guard pods allows only one missing pod.
 
 The simulated operator reacts after SYNC_DELAY. The delay keeps virtual time advancing if, for
 example, preemption removes each guard pod as soon as it is created. Unlike the operator, GuardPods

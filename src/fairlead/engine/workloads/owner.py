@@ -86,9 +86,9 @@ class OwnerRules(Struct, frozen=True):
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
         """Return the rule for the newest version of `owner`; `before` is its previous rule.
 
-        The rule does nothing if the owner's template describes no pod. It also does nothing if the
-        owner is being deleted: the garbage collector handles the pods of a deleted owner. A Job is
-        an exception: it has a JobRule in both cases.
+        The rule does nothing if the owner's template describes no pod. The rule also does nothing
+        if the owner is being deleted: the garbage collector handles the pods of a deleted owner. A
+        Job is an exception: it has a JobRule in both cases.
         """
         # a Job counts its pods until the end, even while it is being deleted
         if isinstance(owner, Job):

@@ -1,8 +1,8 @@
 """ResourceQuotas: keeps status.used of every quota equal to the usage of its namespace.
 
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
-the status of a new quota, subtracts deleted objects, and corrects errors. It decides which quotas
-to recount and when. The API server counts the objects (`UpdateQuotaStatus`).
+the status of a new quota, subtracts deleted objects, and corrects errors. The controller decides
+which quotas to recount and when. The API server counts the objects (`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
 still exists. In this case, no object changes when the grace period ends. Upstream recounts all
@@ -47,7 +47,7 @@ _KIND: Final = "ResourceQuota"
 
 
 class ResourceQuotas(Struct):
-    """The quota controller. It ignores changes in namespaces without quotas.
+    """The quota controller, which ignores changes in namespaces without quotas.
 
     The controller starts at `start`. When the grace period of a terminating pod ends, the quotas of
     its namespace are recounted at the next of the times `start` + n * SYNC_PERIOD. A refused write

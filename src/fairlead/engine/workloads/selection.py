@@ -2,8 +2,8 @@
 
 A selector with `matchLabels` selects only objects that have all of these labels. So only the
 objects with one of these labels need to be compared with the selector, instead of all objects of
-the namespace. Without the indexes, each of 2,000 new ReplicaSets would be compared with each of
-2,000 pods without a controller.
+the namespace. If there were no indexes, each of 2,000 new ReplicaSets would be compared with each
+of 2,000 pods without a controller.
 """
 
 from __future__ import annotations

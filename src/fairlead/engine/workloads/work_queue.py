@@ -105,8 +105,8 @@ class WorkQueue:
         """Handle the outcome of a write to `target`; ignore writes that this queue did not record.
 
         `refused_at` is the time of the refusal, or None if the write succeeded. When all writes of
-        a sync have an outcome, the sync is retried if any of them was refused. This counts as one
-        failure, however many writes were refused.
+        a sync have an outcome, the sync is retried if any of them was refused. A sync counts as one
+        failure, however many of its writes were refused.
         """
         key = self._writers.pop(target, None)
         if key is None:

@@ -57,9 +57,9 @@ Manifests = Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
 class TestCluster:
     """A cluster with the methods that a test needs.
 
-    Times are on the cluster's clock, unless they are called real seconds. A duration is a text such
-    as "90s" or "5m", or a timedelta. Methods that take the name of a kind raise LookupError if the
-    cluster does not serve it.
+    Times are on the cluster's clock, except times that are called real seconds. A duration is a
+    text such as "90s" or "5m", or a timedelta. Methods that take the name of a kind raise
+    LookupError if the cluster does not serve it.
 
     `url`, `token`, `authority` (the CA certificate as PEM) and `kubeconfig` (a path) are for other
     clients.

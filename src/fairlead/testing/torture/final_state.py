@@ -82,8 +82,8 @@ class FinalState:
         The caller has run a second process on `store`. The second process may remove a Node that
         the first process kept, because it finds room for the Node's pods elsewhere. The two
         processes can differ because they have made different searches before. A search for a
-        pod's place first tries the node that an earlier search found for the pod. Then it tries
-        the other nodes, and starts after the node where the last search ended.
+        pod's place first tries the node that an earlier search found for the pod. After that, the
+        search tries the other nodes, and starts after the node where the last search ended.
 
         upstream: simulator/scheduling/hinting_simulator.go; clustersnapshot/predicate/
         plugin_runner.go: RunFiltersUntilPassingNode, lastIndex
@@ -194,9 +194,9 @@ class FinalState:
 
         A CronJob whose concurrencyPolicy is not Allow runs at most one Job at a time.
 
-        As in upstream, a Job may be missing from the list. This happens if the process was killed
-        between the creation of the Job and the write of the CronJob's status. The CronJob then has
-        an UnexpectedJob Event that names the Job.
+        As in upstream, a Job may be missing from the list. A Job is missing if the process was
+        killed between the creation of the Job and the write of the CronJob's status. The CronJob
+        then has an UnexpectedJob Event that names the Job.
         """
         for one in self._kinds["CronJob"]:
             uid, spec, status = one["metadata"]["uid"], one["spec"], one.get("status", {})

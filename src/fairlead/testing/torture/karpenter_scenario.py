@@ -1,7 +1,7 @@
 """Karpenter in a torture scenario: instance types, NodePools, and changes that make Karpenter act.
 
-These objects and changes are drawn from a separate random source. So the other parts of a scenario
-do not depend on them.
+Karpenter's objects and changes are drawn from a separate random source. So the other parts of a
+scenario do not depend on Karpenter's part.
 """
 
 from __future__ import annotations

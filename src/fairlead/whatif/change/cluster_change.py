@@ -1,7 +1,7 @@
 """ClusterChange: the change of a what-if, and the scripted steps that perform it.
 
-The nodes of --add-nodes are added first. When they are Ready, all other parts of the change happen
-at one instant, with two exceptions: `--at` can delay failures, and a rolling drain takes time. The
+The nodes of --add-nodes are added first. When these nodes are Ready, all other parts of the change
+happen at one instant, except that `--at` can delay failures and a rolling drain takes time. The
 order of the parts does not depend on the command line. First, objects are deleted, applied and
 edited. Then workloads are scaled, and nodes are cordoned, drained and failed. Last, the descheduler
 runs. So one change can delete an object and apply a new object of the same name, or apply a node
@@ -224,7 +224,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
     @property
     def node_label(self) -> str:
-        """The label key by which the change selects nodes to drain, cordon or delete; "" for none.
+        """The label key by which the change selects nodes to drain, cordon or delete, or "".
 
         If the change has several selectors, the key is the first key of the first selector. A
         selector that begins with the label kubernetes.io/hostname does not count.
@@ -330,7 +330,8 @@ class _Steps(Struct, dict=True):
         """Add the step that changes `before` to `after`, or creates `after` if `before` is None.
 
         If an earlier step already writes the object, the new step replaces that step and makes both
-        changes. With two steps, a controller would act on the first before the second runs.
+        changes. If there were two steps, a controller would act on the first step before the second
+        step runs.
         """
         number, first = self._writes.setdefault(after.ref, (len(self.steps), before))
         if number < len(self.steps):
@@ -695,9 +696,9 @@ def _read_manifests(
     """Return the objects of the files to apply, and the owners among them.
 
     Owners are new Jobs of Volcano and new JobSets. The first list contains each object, paired with
-    its value as in the file. It also contains the objects that the controllers of the owners would
-    create: PodGroups and batch/v1 Jobs (`owned_by`). Raises InputError if a file cannot be read, if
-    a field is malformed, or if the files contain no object.
+    its value as in the file. The first list also contains the objects that the controllers of the
+    owners would create: PodGroups and batch/v1 Jobs (`owned_by`). Raises InputError if a file
+    cannot be read, if a field is malformed, or if the files contain no object.
     """
     from fairlead.whatif.change.owned_object import (  # noqa: PLC0415
         may_exist,

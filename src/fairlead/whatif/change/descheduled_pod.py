@@ -1,11 +1,11 @@
 """Makes running pods pending before both runs of a what-if, so that their placements can differ.
 
-A changed scheduler configuration does not affect running pods. With `--reschedule`, the scheduler
-places the selected pods in both runs. One run uses the old configuration, and the other run uses
-the new configuration.
+A changed scheduler configuration does not affect running pods. If `--reschedule` is set, the
+scheduler places the selected pods in both runs. One run uses the old configuration, and the other
+run uses the new configuration.
 
 By default all these pods wait from the start, and the scheduler takes them by priority, then by
-age. With `--reschedule-order scheduled`, the pods arrive one by one, in the order in which the
+age. If `--reschedule-order` is `scheduled`, the pods arrive one by one, in the order in which the
 cluster scheduled them. A scheduling gate keeps each pod out of the queue until the pod arrives.
 Pods of DaemonSets, static pods, and finished or terminating pods stay on their nodes.
 """

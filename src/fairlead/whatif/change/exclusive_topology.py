@@ -2,10 +2,10 @@
 
 A JobSet or the template of a replicated job names the label of the domains in an annotation. The
 webhook of JobSet gives the first pod of a Job an affinity to its own Job and an anti-affinity to
-other Jobs. It gives the other pods a node selector for the domain of the first pod, after that pod
-has a node. Here, all pods get the affinities instead, so the pods end up in the same domains. The
-webhook writes the priority of a pod to a label, and the anti-affinity applies only to pods of the
-same priority. So pods of a higher priority can preempt pods of a lower priority.
+other Jobs. The webhook gives the other pods a node selector for the domain of the first pod, after
+that pod has a node. Here, all pods get the affinities instead, so the pods end up in the same
+domains. The webhook writes the priority of a pod to a label, and the anti-affinity applies only to
+pods of the same priority. So pods of a higher priority can preempt pods of a lower priority.
 
 A second annotation states that a program has labelled and tainted one group of nodes for each Job.
 If a JobSet has this annotation, the pods get a node selector and a toleration instead of the

@@ -29,8 +29,8 @@ def named_nodes(
 ) -> list[str]:
     """Return the nodes in `initial` that `change` names, sorted.
 
-    A change names the nodes that it edits, applies, drains, cordons, fails or deletes. It also
-    names the nodes of the NodeClaims that it edits, applies or deletes, and the nodes of the
+    A change names the nodes that it edits, applies, drains, cordons, fails or deletes. A change
+    also names the nodes of the NodeClaims that it edits, applies or deletes, and the nodes of the
     NodePools that it deletes. A label selector names a node only if it has the form
     `kubernetes.io/hostname=NODE`. `script` contains the steps of `change`.
     """

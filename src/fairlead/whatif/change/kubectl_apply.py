@@ -16,9 +16,9 @@ no merge keys, so their lists are replaced.
     current   containers: [{name: app, image: a:1, tty: true}, {name: log, image: l:1}]
     result    containers: [{name: app, image: a:2, tty: true}]
 
-With `--server-side`, the API server merges the objects. A change to a field that another manager
-owns is a conflict. The managedFields of the existing object name the owners. A dump of `kubectl
-get` without `--show-managed-fields` has no managedFields, so nothing can conflict.
+If `--server-side` is set, the API server merges the objects. A change to a field that another
+manager owns is a conflict. The managedFields of the existing object name the owners. A dump of
+`kubectl get` without `--show-managed-fields` has no managedFields, so nothing can conflict.
 
 upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply/patcher.go:patchSimple,
 apimachinery/pkg/util/strategicpatch/patch.go:CreateThreeWayMergePatch

@@ -5,12 +5,12 @@ node also runs copies of the model's pods whose DaemonSets are not in the snapsh
 copied only if the new node has the labels in the nodeSelector of the pod. Several models, such as a
 node of each zone, are copied in turn.
 
-The new node gets the labels, the size and the devices (ResourceSlices) of its model. It also gets
-the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). The new node gets
-the taints of the model that no controller manages. In labels that name the model itself, such as
-the hostname label (`own_labels`), the value becomes the name of the new node. The new node does not
-have the images of its model, and is not cordoned. If the instance types of a new node and its model
-differ, the new node has no devices, because the devices of its type are unknown.
+The new node gets the labels, the size and the devices (ResourceSlices) of its model. The new node
+also gets the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). The new
+node gets the taints of the model that no controller manages. In labels that name the model itself,
+such as the hostname label (`own_labels`), the value becomes the name of the new node. The new node
+does not have the images of its model, and is not cordoned. If the instance types of a new node and
+its model differ, the new node has no devices, because the devices of its type are unknown.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class _Model(Struct, frozen=True):
     def of(cls, model: Manifest, templates: Sequence[Json], inventory: Inventory) -> _Model:
         """Return the properties that new nodes copy from `model`.
 
-        If the instance type of `templates` differs from that of `model`, no devices are copied.
+        If `templates` and `model` have different instance types, no devices are copied.
         """
         name = model.ref.name
         dependents = _dependents(name, inventory)

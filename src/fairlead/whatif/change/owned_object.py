@@ -35,7 +35,7 @@ def owned_by(
     """Return the objects to create in addition to `one`; [] for most kinds.
 
     `value` is the object as in its file, where a list may contain null; None if `one` is not from a
-    file. If `name` is given, the objects are those of a copy of `one` with this name, which is not
+    file. If `name` is given, the objects belong to a copy of `one` with this name, which is not
     checked. `priorities` are needed if pods are created from the objects. Raises InputError if
     `one` is invalid.
     """

@@ -32,7 +32,7 @@ class PodPriorities:
 
 
 def priorities_in(*groups: Iterable[Manifest]) -> PodPriorities:
-    """Return the priority of each PriorityClass in `groups`; later objects replace earlier ones."""
+    """Return the priority of each PriorityClass in `groups`; the last object of a name counts."""
     return PodPriorities(
         mapping(one.value) for group in groups for one in group if one.kind is PRIORITY_CLASS
     )

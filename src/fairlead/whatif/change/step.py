@@ -29,11 +29,10 @@ class ScriptedStep(Struct, frozen=True):
     If `commands_for` is set, it is called in runs with a node autoscaler, and returns the commands
     that are performed. Its argument is the list of the nodes that exist when the step is performed.
     If it raises InputError, for example because a node is gone, `commands` are performed instead.
-    Runs without a node autoscaler perform `commands`. Exception: if `reads_nodes` is set, the
-    commands depend on the present state of the nodes, and every run calls `commands_for`.
-    `capacity_outage` is an outage of the autoscaler's provider; its times count from the step. If
-    `drain_check` is set, the step drains a node. If kubectl would then refuse the drain, the node
-    is only cordoned.
+    Runs without a node autoscaler perform `commands`. But if `reads_nodes` is set, the commands
+    depend on the present state of the nodes, and every run calls `commands_for`. `capacity_outage`
+    is an outage of the autoscaler's provider; its times count from the step. If `drain_check` is
+    set, the step drains a node. If kubectl would then refuse the drain, the node is only cordoned.
     """
 
     after: DurationNs

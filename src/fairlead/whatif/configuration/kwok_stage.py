@@ -16,7 +16,8 @@ The key of a selector's requirement is a path, in jq's syntax, to a field of the
 spec or status. The path refers to the pod's status before the stage takes effect.
 
 If the jitter duration of a stage is longer than its duration, the delay is a random time between
-the two. All these times are equally likely. A shorter jitter duration is itself the delay.
+these durations. All these times are equally likely. If the jitter duration is shorter, it is itself
+the delay.
 
 upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
 """
@@ -272,7 +273,7 @@ def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int)
 
 
 def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
-    """Return a stage of `found`, chosen by weight; without weights, all are equally likely."""
+    """Return a stage of `found`, chosen by weight; if no weight is set, all are equally likely."""
     # upstream: pkg/utils/lifecycle/lifecycle.go: Lifecycle.Match
     weights = [max(0, one.weight(pod)) for one in found]
     total = sum(weights)

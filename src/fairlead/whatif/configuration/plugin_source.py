@@ -147,7 +147,7 @@ def installed_class(name: str) -> type:
 def installed_code() -> str:
     """Return a digest of the files of all installed packages with plugins; "" if there are none.
 
-    The files are those of the top-level module or package of each plugin, without bytecode files.
+    The files belong to the top-level module or package of each plugin; bytecode files are left out.
     """
     offers = sorted({(each.name, each.value) for each in _entry_points()})
     modules = sorted({value.partition(":")[0].partition(".")[0] for _, value in offers})

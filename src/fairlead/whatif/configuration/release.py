@@ -100,7 +100,7 @@ def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseC
 
     `nodes` overrides `general` for the node controllers, and `option` overrides both. The two
     releases can have different versions. A gate that only one of the versions has is ignored for
-    the other. Raises InputError, also for a gate that no version has.
+    the other version. Raises InputError, also for a gate that no version has.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):
@@ -128,8 +128,8 @@ def _release(
 ) -> Release:
     """Return the release of the version in `chosen`, with the gates of all `choices`.
 
-    The last choice that sets a gate applies. A gate is ignored if only the version of `other` has
-    it. Raises InputError.
+    The last choice that sets a gate applies. A gate is ignored if the version in `chosen` lacks it
+    and the version of `other` has it. Raises InputError.
     """
     try:
         release = release_of(chosen.version)

@@ -54,7 +54,7 @@ def read_scheduler_config(
     """Return the configuration in `file` (None for the default) plus users' `plugins`.
 
     Each of `plugins` is a class or a value of --plugin. Unset fields have the defaults of
-    `release`. A file with extenders is refused unless `allow_extenders` is set, because extenders
+    `release`. If `allow_extenders` is not set, a file with extenders is refused, because extenders
     receive the cluster's pods. Raises InputError.
     """
     plugins = user_plugins("read_scheduler_config", plugins)

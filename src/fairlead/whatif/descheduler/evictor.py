@@ -34,7 +34,7 @@ EXTRA_PROTECTIONS: Final = ("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceCl
 class Eviction(Struct, frozen=True):
     """An attempt of the strategy `strategy` to evict `pod`.
 
-    `refused_by` is the disruption budget that refused the eviction, "" if none did.
+    `refused_by` is the disruption budget that refused the eviction, "" if no budget refused it.
     """
 
     pod: Pod

@@ -1,6 +1,6 @@
 """DeschedulerPolicy: the descheduler's own configuration file, descheduler/v1alpha2.
 
-Fields without effect in a simulation, such as those for metrics of a live cluster, are refused.
+Fields without effect in a simulation, such as fields for metrics of a live cluster, are refused.
 Plugins run in the order of the file.
 
 upstream: pkg/apis/descheduler/v1alpha2/types.go, pkg/api/v1alpha2/types.go

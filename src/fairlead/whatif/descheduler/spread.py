@@ -26,7 +26,7 @@ _Owner = tuple[str, str, str, str]  # (namespace, kind, name, images)
 def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
     """Evict pods from nodes that have too many pods with the same owner and the same images.
 
-    If P such pods can run on N nodes, each node may keep P / N of them, rounded up. Example: all
+    If P such pods can run on N nodes, each node may keep P / N such pods, rounded up. Example: all
     five replicas of an owner run on one node, and three nodes can run them. Two replicas stay, and
     three are evicted.
     """
@@ -48,7 +48,7 @@ def _duplicates(
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
     """Return (number of evictable pods by owner, duplicate pods by owner and node).
 
-    Of the evictable pods with the same owners and images on a node, all but the first are
+    If a node has several evictable pods with the same owners and images, all except the first are
     duplicates.
     """
     total: Counter[_Owner] = Counter()

@@ -72,9 +72,9 @@ def is_about_group(
 ) -> bool:
     """Return whether `target` names a group, or a pod that is explained with its group.
 
-    A pod of the batch scheduler is explained with its group. So is a pod that names a group in a
-    label, if its schedulerName is unknown. A schedulerName is known if a profile or a pod with a
-    node has it.
+    A pod of the batch scheduler is explained with its group. A pod that names a group in a label is
+    also explained with the group, if the pod's schedulerName is unknown. A schedulerName is known
+    if a profile or a pod with a node has it.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True
@@ -205,7 +205,7 @@ def _other_schedulers_of(snapshot: Snapshot, target: str, config: BatchConfig) -
 def _pods_of(snapshot: Snapshot, group: str) -> Iterator[Pod]:
     """Yield the pods of `group` (NAMESPACE/NAME or NAME).
 
-    Of pods that are replicas of one another, only one may be yielded.
+    If pods are replicas of one another, only one of them may be yielded.
     """
     for one in samples(snapshot.manifests):
         name = group_name(one.pod) if one.kind is POD else ""

@@ -59,9 +59,9 @@ def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
     """Yield a sentence for each label requirement of `pod` that no node meets.
 
     `nodes` contains the labels of each node. The terms of the node affinity are alternatives; the
-    nodeSelector belongs to each of them. If each requirement of an alternative is met by some node,
-    but no node meets all of them, a sentence says so. Yield nothing if a term names a node
-    (matchFields), because such terms are not checked here. An empty term matches no node.
+    nodeSelector belongs to each alternative. If each requirement of an alternative is met by some
+    node, but no node meets all requirements, a sentence says so. Yield nothing if a term names a
+    node (matchFields), because such terms are not checked here. An empty term matches no node.
     """
     selector = [
         NodeSelectorRequirement(key=key, operator="In", values=(value,))

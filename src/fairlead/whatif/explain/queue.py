@@ -409,7 +409,7 @@ def _amount_rows(queue: Row) -> Iterator[Row]:
 
 
 def _amounts(amounts: Mapping[str, float], *, zero: bool = False) -> str:
-    """Return a text such as `4 cpu, 8Gi memory`; amounts of 0 are left out unless `zero` is set."""
+    """Return a text such as `4 cpu, 8Gi memory`; amounts of 0 are left out if `zero` is not set."""
     parts = (f"{_amount(name, one)} {name}" for name, one in amounts.items() if one or zero)
     return ", ".join(parts) or "nothing"
 

@@ -198,8 +198,8 @@ def undo_steps(deployment: Manifest, replaced: Manifest) -> Iterator[NextStep]:
 def _undo_step(namespace: str, workload: str, revision: str) -> NextStep:
     """Return the command that reverts `workload`, such as sts/db, to `revision`.
 
-    If `revision` is "", the command reverts to the revision before the present one. That revision
-    may not work either.
+    If `revision` is "", the command reverts to the revision before the present revision. That
+    revision may not work either.
     upstream: staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollback.go: deploymentRevision,
     findHistory
     """
@@ -211,7 +211,7 @@ def _undo_step(namespace: str, workload: str, revision: str) -> NextStep:
 
 
 def _most_frequent(names: Iterable[str]) -> str:
-    """Return the most frequent of `names`; the first by name if several are equal; "" if none."""
+    """Return the most frequent of `names`, the first by name if several tie; "" if none exist."""
     counts = Counter(names)
     return min(counts, key=lambda name: (-counts[name], name), default="")
 

@@ -411,7 +411,7 @@ def _group_of_volcano_job(written: Sequence[Manifest], target: str) -> str:
     """Return `podgroup/NAMESPACE/NAME` if `target` is a Volcano Job in `written`, else `target`.
 
     `written` contains the PodGroup that simulates the Job. If `target` is "", the only Volcano Job
-    is meant, unless there are other pods or workloads.
+    is meant, if there are no other pods or workloads.
     """
     jobs = [one for one in written if _is_volcano_job(one)]
     if target:

@@ -294,7 +294,7 @@ def _overdue(cron: CronJob, schedule: Schedule, now: Instant) -> Instant | None:
     """Return the last scheduled time before `now` if its Job may still start; None otherwise.
 
     The result is also None if `cron` states neither its creation time nor the scheduled time of its
-    last Job. It is then unknown for which times a Job was created.
+    last Job. In this case, the times for which Jobs were created are unknown.
     """
     if not (cron.metadata.creation_timestamp or cron.status.get("lastScheduleTime")):
         return None

@@ -104,7 +104,7 @@ def _raised_maximum(
 
     `limit` is the limit of a node group, or a limit for all nodes, such as --max-nodes-total. The
     step names each limit that the new nodes exceed. In the trial, the new nodes count against the
-    limits. So the new nodes include those that the autoscaler added in the run with the change.
+    limits. So the new nodes include the nodes that the autoscaler added in the run with the change.
     """
     answer = context.answer
     groups = [limit.name] if limit.kind == _GROUP else [one.group for one in autoscaling.groups]

@@ -51,7 +51,7 @@ def _growth_max(one: WorkloadEffect) -> int:
 
 
 def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int | None:
-    """Return how many more replicas prevent the breach of `budget`; None if no number does.
+    """Return how many more replicas prevent the breach of `budget`; None if no number can.
 
     `wanted` is the present number of replicas. If the rule of `budget` is a number, the new
     replicas are assumed to be lost in the same proportion as the present replicas. If the rule is a

@@ -4,8 +4,8 @@ A node is suitable if each of the waiting pods would fit on a copy that runs onl
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
 and taints admit these pods. Other nodes are suitable only if they have no taints, and if no rule,
 such as affinity, rejected a waiting pod. If a rule rejected pods of several workloads, nodes that
-run pods of more of these workloads are preferred. Of the preferred nodes, or else of the other
-nodes, the smallest suitable node is copied. If pods wait for devices, and several nodes have this
+run pods of more of these workloads are preferred. The smallest suitable node is copied, from the
+preferred nodes if one of them is suitable. If pods wait for devices, and several nodes have this
 size, the node with the most pods of their workloads is copied, because pods of other workloads use
 fewer of its devices. The largest node that waiting pods left is copied instead if it is equally
 preferred, and if fewer copies of it are enough.
@@ -232,9 +232,10 @@ def _is_kept_apart(pod: PodEnd) -> bool:
 def _accepts_new_node(pod: PodEnd) -> bool:
     """Return whether a new node may be a place for the pending `pod`.
 
-    A new node helps no static pod, and no pod of a DaemonSet. It helps no pod that waits for a
-    ReadWriteOncePod claim in use, or whose ResourceClaim has devices of another node. It also helps
-    no pod that waits for something else than a node, such as a missing claim or room in a queue.
+    A new node helps no static pod, and no pod of a DaemonSet. A new node helps no pod that waits
+    for a ReadWriteOncePod claim in use, or whose ResourceClaim has devices of another node. A new
+    node also helps no pod that waits for something else than a node, such as a missing claim or
+    room in a queue.
     """
     is_held = any(one in pod.reason for one in (CLAIM_IN_USE.message, NOT_ON_THIS_NODE))
     return is_about_nodes(pod.reason) and not (pod.belongs_to_node or is_held)

@@ -222,7 +222,7 @@ def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> boo
 def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
-    The rules are those of `StepContext.pod_specs`. The result is also True if `pod_specs` lacks a
+    The rules are read from `StepContext.pod_specs`. The result is also True if `pod_specs` lacks a
     workload, or if the question may change the workload.
     """
     workloads = {pod.workload for pod in pods}
@@ -354,7 +354,7 @@ def _taken_by_copies(
 ) -> Iterator[PodEnd]:
     """Yield the pods of `movable` that copies of `node` can take.
 
-    The result contains all pods that left `node`. It also contains other pods of the same
+    The result contains all pods that left `node`. The result also contains other pods of the same
     workloads, if a copy of `node` reaches their volumes. `left` maps the key of each pod to the
     node that it left.
     """
@@ -649,8 +649,8 @@ def _no_help(
 def _others(tried: Effect, answer: Effect) -> list[PodEnd]:
     """Return the pending pods in `tried` that are not pending in `answer`.
 
-    A pod can have a different name in each simulation, if both create it. So such pods are compared by
-    their workload.
+    A pod can have a different name in each simulation, if both simulations create it. So such
+    pods are compared by their workload.
     """
     known = {pod.key: pod for pod in answer.difference.pending}
     renamed = Counter(pod.workload for key, pod in known.items() if key not in tried.changed.pods)

@@ -11,10 +11,10 @@ from fairlead.engine.state.pod_info import PodInfo
 def equivalence_key(pod: PodInfo) -> Hashable:
     """Return a key that contains the data of `pod` that most plugins read.
 
-    The key contains neither the pod's status nor the names of its PersistentVolumeClaims. It also
-    leaves out the pod's name, annotations and most other metadata. A plugin that reads only data in
-    the key gives all pods with equal keys the same answer. This holds as long as the cluster does
-    not change.
+    The key contains neither the pod's status nor the names of its PersistentVolumeClaims. The key
+    also leaves out the pod's name, annotations and most other metadata. A plugin that reads only
+    data in the key gives all pods with equal keys the same answer. The answer stays the same as
+    long as the cluster does not change.
     """
     meta = pod.pod.metadata
     return (

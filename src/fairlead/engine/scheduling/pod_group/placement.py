@@ -51,8 +51,8 @@ class PodGroupMember(Struct, frozen=True):
 class PodGroupAttempt(Struct, frozen=True):
     """The decision on one pod of the group.
 
-    `node` is the node on which the pod was assumed, "" if there was none. `is_held` is True if
-    Permit holds the pod.
+    `node` is the node on which the pod was assumed, "" if no node fits. `is_held` is True if Permit
+    holds the pod.
     """
 
     decision: Decision

@@ -7,8 +7,8 @@
       others, in the same order
     3 the pods and groups that could not be reprieved are the victims
 
-Preemption for one pod evaluates single nodes. This search covers all nodes together. So a victim
-group that runs on many nodes is removed from all of them or from none. The search calls no
+Preemption for one pod evaluates single nodes. The search for a group covers all nodes together. So
+a victim group that runs on many nodes is removed from all of them or from none. The search calls no
 extenders.
 upstream: framework/preemption/podgrouppreemption.go: selectVictimsOnDomain
 """

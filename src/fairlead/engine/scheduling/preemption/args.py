@@ -24,7 +24,8 @@ class DefaultPreemptionArgs(
     If neither field is set, every node is evaluated, whereas upstream uses its defaults for both
     fields. If a field is set, the search may stop when there are enough candidates. Enough means at
     least `min_candidate_nodes_percentage` percent of the potential nodes, and at least
-    `min_candidate_nodes_absolute`. If only one field is set, the other has upstream's default.
+    `min_candidate_nodes_absolute`. If only one field is set, the other field has upstream's
+    default.
     """
 
     min_candidate_nodes_percentage: int | None = None

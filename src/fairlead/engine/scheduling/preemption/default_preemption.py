@@ -143,9 +143,9 @@ class DefaultPreemption:
         """Return the nomination of the best candidate, with its victims.
 
         If extenders filter the candidates, the result contains a shortlist for them instead of a
-        nomination. If there is no candidate, the result clears the pod's earlier nomination, with
-        three exceptions. The nomination is kept if the policy says so (`keeps_nomination`), if the
-        pod may not preempt, or if dry runs failed.
+        nomination. If there is no candidate, the result clears the pod's earlier nomination. But
+        the nomination is kept if `policy.keeps_nomination` is set, if the pod may not preempt, or
+        if dry runs failed.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
@@ -235,7 +235,7 @@ def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
 
 
 def _failure(dry_run: DryRun | None) -> str:
-    """Return the messages of the dry runs that failed; "" if none did.
+    """Return the messages of the dry runs that failed; "" if no dry run failed.
 
     As in upstream, failed dry runs matter only if there is no candidate.
     upstream: preemption.go: DryRunPreemption, Preempt

@@ -64,7 +64,7 @@ class PreemptionPolicy(Struct, frozen=True):
     - `keeps_nomination`: if there are potential nodes, but none of them is a candidate, the
       preemptor keeps its nomination
     - `groups_violating`: the victims whose removal violates a disruption budget are deleted before
-      the others. Otherwise, victims are deleted in the order of importance.
+      the other victims. If it is not set, victims are deleted in the order of importance.
     - `by_group`: pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
     """
 

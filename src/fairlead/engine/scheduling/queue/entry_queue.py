@@ -1,8 +1,8 @@
 """EntryQueue: the pods of one queue in order, with cheap entries for pods that arrive in order.
 
 Most pods have equal priorities, so they arrive in the order in which they will be scheduled. A
-deque keeps the entries that arrive in order, and a heap keeps only the others. This is faster than
-keeping all entries in a heap.
+deque keeps the entries that arrive in order, and a heap keeps only the other entries. A deque and a
+heap are faster than one heap with all entries.
 
     deque    [3, 5, 8]      an entry that is not below the last one is appended
     heap     [4, 7]         all others

@@ -2,7 +2,7 @@
 
 If an event that arrives during a pod's attempt makes the rejection of the pod obsolete, the pod
 must not be put into the unschedulable pool. So all events between a pod's pop and the end of its
-attempt are kept. They are checked when the pod returns to the queue
+attempt are kept. These events are checked when the pod returns to the queue
 (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
 """
 

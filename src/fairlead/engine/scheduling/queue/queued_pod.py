@@ -57,7 +57,7 @@ class QueuedPod(Struct, eq=False):
     equivalence_class: tuple[PodInfo, int] | None = None
 
     def gate(self, plugin: str) -> None:
-        """Record which PreEnqueue plugin rejects the pod; `plugin` is "" if none does.
+        """Record which PreEnqueue plugin rejects the pod; `plugin` is "" if no plugin rejects it.
 
         upstream: scheduling_queue.go: runPreEnqueuePlugin
         """

@@ -466,7 +466,7 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _retry(self, queued: QueuedPod, now: Instant) -> None:
-        """Take a pod out of the unschedulable pool, unless its gating plugin rejects it again.
+        """Take a pod out of the unschedulable pool, if its gating plugin does not reject it again.
 
         For example, a preemptor is gated until the deletion of its last victim has been requested.
         If an earlier victim is gone before this request, `_retry` is called for the preemptor, but
@@ -517,7 +517,7 @@ class SchedulingQueue:
         return bool(gate)
 
     def _gate_of(self, queued: QueuedPod) -> str:
-        """Return the name of the PreEnqueue plugin that rejects the pod; "" if none does."""
+        """Return the name of the PreEnqueue plugin that rejects the pod, "" if there is none."""
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
         status = framework.run_pre_enqueue(queued.info)
         if status is None and self._extra_gate is not None:

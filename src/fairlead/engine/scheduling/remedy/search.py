@@ -44,8 +44,7 @@ def find_remedy(
     delete no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector.
 
     The result is a single change if one is enough. Returns None if the search finds no remedy. Also
-    returns None if the operating system or the architecture of the node is not the one that the pod
-    requires.
+    returns None if the pod requires a different operating system or architecture.
     """
     if not _could_run(pod.pod, node):
         return None

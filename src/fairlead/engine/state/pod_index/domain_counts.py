@@ -235,7 +235,7 @@ class _Copied:
         self.lowest: list[tuple[int, int]] = []
 
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
-        """Return (domain, count) for those of `domains` with the lowest counts, lowest first.
+        """Return (domain, count) for the `domains` with the lowest counts, lowest first.
 
         The result has at most 8 entries. Every call must pass the same `domains`.
         """
@@ -259,7 +259,7 @@ class HypotheticalCounts:
         self.changes: dict[int, int] = {}
 
     def hypothetical(self) -> HypotheticalCounts:
-        """Return a copy; later changes of this object or of the copy do not affect the other."""
+        """Return a copy; later changes of this object do not affect the copy, and vice versa."""
         copy = HypotheticalCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy

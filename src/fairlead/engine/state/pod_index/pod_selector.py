@@ -33,7 +33,7 @@ class PodSelector:
     __slots__ = ("anchor", "counts_terminating", "demands")
 
     def __init__(self, demands: Sequence[Demand], *, counts_terminating: bool) -> None:
-        """Select pods that meet all `demands`; without demands, select no pods.
+        """Select pods that meet all `demands`; if `demands` is empty, select no pods.
 
         Terminating pods are selected only if `counts_terminating` is set.
         """
@@ -85,8 +85,8 @@ class AnchorIndex(Generic[Entry]):
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
         """Return the entries that may match `labels`.
 
-        Entries without an anchor come first. Then come, for each of `labels`, the entries that have
-        this label as their anchor.
+        Entries without an anchor come first. For each label in `labels`, the entries follow whose
+        anchor is this label.
         """
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():

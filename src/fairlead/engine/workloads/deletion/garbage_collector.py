@@ -406,7 +406,7 @@ class GarbageCollector(Struct):
     def _release_owners(self, uid: str) -> list[Command]:
         """Forget the deleted dependent `uid`.
 
-        Returns the patches of the owners whose deletion waited for this dependent and no other.
+        Returns the patches of the owners whose deletion waited only for this dependent.
         """
         dependent = self._dependent(uid)
         self._by_uid.pop(uid, None)

@@ -2,8 +2,8 @@
 
 Kueue (`kueue.x-k8s.io/managed`), Argo Workflows (`workflows.argoproj.io/status`), Flyte and other
 operators put finalizers on their pods. The operators remove these finalizers when they have
-recorded the end of the pod. A simulation has none of these programs. Without this controller, a
-drained or preempted pod would stay forever.
+recorded the end of the pod. A simulation has none of these programs. If this controller did not
+run, a drained or preempted pod would stay forever.
 
 If a finalizer already kept an ended pod when the dump was written, the pod stays. The program that
 added this finalizer evidently does not remove it.

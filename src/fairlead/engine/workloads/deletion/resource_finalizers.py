@@ -2,9 +2,9 @@
 
 KubeVirt, Strimzi, Crossplane and other operators put finalizers on their resources. The operators
 remove these finalizers when they have cleaned up after a deletion. A simulation has none of these
-programs. Without this controller, a resource that is deleted with its owner would stay forever, and
-so would its pods. For example, the pod of a KubeVirt VirtualMachine belongs to a
-VirtualMachineInstance with two such finalizers.
+programs. If this controller did not run, a resource that is deleted with its owner would stay
+forever, and its pods would stay, too. For example, the pod of a KubeVirt VirtualMachine belongs to
+a VirtualMachineInstance with two such finalizers.
 
 If a resource was already being deleted when the dump was written, its finalizers stay. The operator
 may be waiting for something that the dump does not show.

@@ -111,7 +111,7 @@ def rollout_status(
 ) -> Json:
     """Return the current status of a Deployment.
 
-    The Deployment must not be paused. It must be neither scaling nor terminating.
+    The Deployment must not be paused, scaling or terminating.
     """
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)

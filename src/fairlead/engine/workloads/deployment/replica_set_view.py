@@ -6,8 +6,8 @@
     CountedReplicaSets    counts the pods, because no status is written. If the dump lacks a
                           ReplicaSet, the ReplicaSet is inferred from its pods.
 
-A rollout takes the same steps with both variants. With ReportedReplicaSets, the rollout takes the
-steps later, because the status is written after the pods change.
+A rollout takes the same steps with both variants. If ReportedReplicaSets is used, the rollout takes
+the steps later, because the status is written after the pods change.
 """
 
 from __future__ import annotations

@@ -149,8 +149,8 @@ def proportional(
 
     `reported` is status.replicas of the Deployment. The change is divided among several ReplicaSets
     only if `is_rolling` is set (strategy RollingUpdate). If the change is divided, the result
-    includes all active ReplicaSets. This is necessary even for a ReplicaSet whose size stays the
-    same, because its annotation must get the new number of desired replicas.
+    includes all active ReplicaSets, even a ReplicaSet whose size stays the same, because its
+    annotation must get the new number of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)

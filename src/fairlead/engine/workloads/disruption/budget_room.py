@@ -147,9 +147,9 @@ class BudgetRoom:
     def breached(self, victims: Iterable[Pod]) -> list[tuple[BudgetLimit, int]]:
         """Return (budget, number of victims) for each budget that the preemption breaches.
 
-        `victims` are the preempted pods. A budget counts all victims that it selects, even unready
-        ones. A budget is breached if it allows fewer disruptions than it counts victims. The result
-        is sorted by the keys of the budgets.
+        `victims` are the preempted pods. A budget counts all victims that it selects, including
+        unready pods. A budget is breached if it allows fewer disruptions than it counts victims.
+        The result is sorted by the keys of the budgets.
         """
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         limits = [limit for victim in victims for limit in self.of(victim)]

@@ -7,8 +7,8 @@
     other kinds, and owners missing from the dump         the highest number of active pods so far
 
 Upstream fails if it does not find a controller, but dumps often lack owners. So the scale of a
-missing owner is its highest number of simultaneously active pods. Exception: if the status of a
-budget says that owners of this kind have no scale, the result is an error, as in upstream.
+missing owner is its highest number of simultaneously active pods. But if the status of a budget
+says that owners of this kind have no scale, the result is an error, as in upstream.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """

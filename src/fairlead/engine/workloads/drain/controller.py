@@ -7,8 +7,8 @@
 The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the annotation or
 uncordoning the node cancels the drain. All pods are evicted except static pods and unfinished pods
 of DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. kubectl lists the pods
-of a node once. Fairlead also evicts a pod that a scheduler binds to the node later, unless the pod
-tolerates the cordon's taint. A pod that is created later with the node in spec.nodeName is not
+of a node once. Fairlead also evicts a pod that a scheduler binds to the node later, except if the
+pod tolerates the cordon's taint. A pod that is created later with the node in spec.nodeName is not
 evicted, because its controller would replace it endlessly.
 
 If a terminating node has Karpenter's finalizer, its pods with the annotation

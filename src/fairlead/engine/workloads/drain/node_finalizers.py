@@ -2,17 +2,17 @@
 
 The programs that add finalizers to nodes, such as Karpenter and Rancher, also remove them after a
 deletion request. A simulation has none of these programs, except possibly a simulated Karpenter.
-Without this controller, a deletion of a node would never end, and its pods would not be replaced on
-other nodes. The action depends on the finalizer:
+If this controller did not run, a deletion of a node would never end, and the node's pods would not
+be replaced on other nodes. The action depends on the finalizer:
 
     karpenter.sh/termination   is removed after a drain like Karpenter's (`drain.controller`)
     others                     are removed immediately if the deletion is requested in the
                                simulation
 
 If a node is already being deleted when the objects are loaded, its finalizers stay, except
-Karpenter's. The programs that added them have not removed them since the deletion request, and may
-never do so. As in a real cluster, the node then keeps its pods, and the scheduler places more pods
-on it.
+Karpenter's. The programs that added these finalizers have not removed them since the deletion
+request, and may never remove them. As in a real cluster, the node then keeps its pods, and the
+scheduler places more pods on it.
 
 A simulated Karpenter drains its nodes and removes its finalizer itself.
 
@@ -44,7 +44,7 @@ class NodeFinalizers(NoDeadlines):
         """`drains` determines what happens to a terminating node with Karpenter's finalizer.
 
         If `drains` is True, the node is drained and then loses this finalizer. If `drains` is
-        False, the node keeps it.
+        False, the node keeps the finalizer.
         """
         self._drains = drains
         # {uid of a node that was being deleted when it was loaded: its finalizers that stay}

@@ -2,7 +2,8 @@
 
 The drain waits until the pods with the annotation `karpenter.sh/do-not-disrupt: "true"` are gone.
 Karpenter deletes such pods after the termination grace period of the NodeClaim. This period is
-ignored here. A simulated Karpenter (`engine.autoscaling.karpenter.termination`) respects it.
+ignored here. A simulated Karpenter (`engine.autoscaling.karpenter.termination`) respects this
+period.
 
 upstream: sigs.k8s.io/karpenter pkg/controllers/node/termination/terminator/terminator.go:Drain
 """

@@ -147,7 +147,7 @@ def _recycled(
     """Yield the writes that create the slices in `made` and delete the slices in `superfluous`.
 
     While slices of both kinds remain, a patch gives a superfluous slice the content of a new slice.
-    This saves one creation and one deletion.
+    Such a patch saves one creation and one deletion.
     """
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())

@@ -8,7 +8,7 @@ endpoints by more than 20 %, the Service gets no hints.
 Example: zones a and b with equal CPU, 3 endpoints in a and 1 in b. The share of each zone is 2, so
 one endpoint in a gets a hint for b.
 
-An unchanged slice keeps its hints unless a zone would get more hints than its share allows.
+If no zone would get more hints than its share allows, an unchanged slice keeps its hints.
 
 upstream: staging/src/k8s.io/endpointslice/topologycache/{topologycache,utils,sliceinfo}.go
 """

@@ -64,9 +64,9 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 class _Namespace(Struct):
     """The autoscalers and pods of a namespace, by name.
 
-    `selecting` is a cache. It maps a set of labels to the names of the autoscalers that select pods
-    with these labels. `by_labels` caches the pods by their labels. `by_labels` is None after a pod
-    has changed. `generation` counts changes of selectors.
+    `selecting` caches, for each set of labels, the names of the autoscalers that select pods with
+    these labels. `by_labels` caches the pods by their labels. `by_labels` is None after a pod has
+    changed. `generation` counts changes of selectors.
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """JobProgress: counts the finished pods of a Job.
 
 Each pod is counted once, when it finishes. Pods that the Job itself deletes are not counted.
-Exception: if a Job fails, its unfinished pods with a tracking finalizer are counted as failed
-before the Job deletes them (`fail_unfinished`). When the Job is first observed, the counts in its
-status are the initial counts.
+But if a Job fails, its unfinished pods with a tracking finalizer are counted as failed before the
+Job deletes them (`fail_unfinished`). When the Job is first observed, the counts in its status are
+the initial counts.
 
 If `is_tracked` is set, pods have a tracking finalizer, as in upstream. So no pod disappears before
 the status counts it (see `tracking_finalizer`):
@@ -17,8 +17,8 @@ Invariant: a finished pod has its finalizer, or its uid is in uncountedTerminate
 counts it. So the controller may restart at any point. `JobProgress.of` then counts every pod
 exactly once.
 
-Without tracking (in a simulation without CronJobs), every end of a pod is observed and counted
-immediately.
+If `is_tracked` is not set (in a simulation without CronJobs), every end of a pod is observed and
+counted immediately.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers, syncJob;
 backoff_utils.go; success_policy.go

@@ -9,7 +9,7 @@ Example: after failures at 0 s and 12 s, new pods are created at 10 s and at 12 
 success resets the backoff. When failures exceed backoffLimit, the Job fails.
 
 A terminating pod that its Job did not delete counts as failed immediately. The pod is replaced
-without waiting for its end. Exception: if podReplacementPolicy is Failed, such a pod is counted and
+without waiting for its end. But if podReplacementPolicy is Failed, such a pod is counted and
 replaced only after it has finished.
 
 If restartPolicy is OnFailure, the Job also fails when its unfinished pods have backoffLimit
@@ -117,15 +117,15 @@ class JobRule:
         return [self.slot_of(replicas[0])] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return True unless `pod` has succeeded; `after` is the new state of `pod`."""
+        """Return whether `pod` has not succeeded; `after` is the new state of `pod`."""
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Return a plan after which the Job has as many active pods as it needs.
 
         A Job that is suspended, has succeeded or has failed needs no active pods. The plan contains
-        nothing if the Job has a final condition, or if another controller manages the Job. It also
-        contains nothing if the Job's template does not describe a pod, or if the Job is being
+        nothing if the Job has a final condition, or if another controller manages the Job. The plan
+        also contains nothing if the Job's template does not describe a pod, or if the Job is being
         deleted before it has succeeded or failed.
         """
         ended, pods.ended = pods.ended or [], []

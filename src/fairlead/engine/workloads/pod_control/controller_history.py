@@ -304,7 +304,7 @@ class Histories(Struct):
 
 
 def template_in(view: ControllerRevision) -> Json:
-    """Return the pod template in `view`; {} if there is no valid one.
+    """Return the pod template in `view`; {} if there is no valid template.
 
     The API accepts any data in a ControllerRevision.
     """

@@ -461,7 +461,7 @@ class PodSet:
             self.replacements.setdefault(slot, deque()).append(replacement)
 
     def next_replacement(self, slot: str) -> Replacement | None:
-        """Remove and return the earliest replacement in `slot`, or None if `slot` has none."""
+        """Remove and return the earliest replacement in `slot`; None if there is none."""
         waiting = self.replacements.get(slot)
         if not waiting:
             return None

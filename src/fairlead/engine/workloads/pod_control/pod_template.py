@@ -313,7 +313,7 @@ class SimulatedPodFactory:
 
 
 def class_name(spec: PodSpec) -> str:
-    """Return the name of the priority class for a pod with `spec`, or "" if it needs none.
+    """Return the name of the priority class for a pod with `spec`, or "" if it needs no class.
 
     A pod with a priority other than 0 but without a class gets the name of a generated class.
     """

@@ -138,8 +138,8 @@ class StatefulSetRule:
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
         """Return the plan for the pods of the wanted ordinals, and whether the plan is complete.
 
-        The plan is incomplete if podManagementPolicy is OrderedReady and a pod is not available. It
-        is also incomplete if not all missing pods can be created now.
+        The plan is incomplete if podManagementPolicy is OrderedReady and a pod is not available.
+        The plan is also incomplete if some missing pods cannot be created now.
         """
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
@@ -298,7 +298,7 @@ def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
 
 
 def is_ordered(owner: StatefulSet) -> bool:
-    """Return whether a pod must be available before `owner` creates or deletes the next one."""
+    """Return whether a pod must be available before `owner` creates or deletes the next pod."""
     # upstream: stateful_set_utils.go:allowsBurst
     return owner.spec.pod_management_policy != PARALLEL
 

@@ -87,9 +87,9 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 def _bind_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
     """Return the step that binds `claim` to the volume in its volumeName.
 
-    Returns None if the claim is already bound or cannot be bound to the volume. Exception: if the
-    volume of a bound claim has lost its claimRef, the step binds the claim again. The volume then
-    need not satisfy the claim.
+    Returns None if the claim is already bound or cannot be bound to the volume. But if the volume
+    of a bound claim has lost its claimRef, the step binds the claim again. The volume then need not
+    satisfy the claim.
     """
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None:

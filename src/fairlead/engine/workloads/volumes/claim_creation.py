@@ -161,9 +161,9 @@ class ClaimCreator:
     def _creations(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
         """Yield the creations in `wanted` that must be sent now.
 
-        A creation is left out if its claim exists or the creation is in flight. It is also left out
-        if it was refused and its retry is not due yet. If the claim does not exist, this method
-        records that `pod` needs the claim.
+        A creation is left out if its claim exists or the creation is in flight. A creation is also
+        left out if it was refused and its retry is not due yet. If the claim does not exist, this
+        method records that `pod` needs the claim.
         """
         for one in wanted:
             key = one.target.key
@@ -180,8 +180,8 @@ class ClaimCreator:
     def _not_retained(self, pod: Pod) -> Iterator[str]:
         """Yield the keys of the claims that a StatefulSet deletes together with `pod`.
 
-        These are the claims of a pod that a scale-down removed, if the StatefulSet's `whenScaled`
-        is Delete. For other pods, yields nothing.
+        A StatefulSet deletes the claims of a pod that a scale-down removed, if `whenScaled` is
+        Delete. For other pods, yields nothing.
         """
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
@@ -272,9 +272,8 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 
     If the dump has no claims, the result contains all claims that pods name, and a volume for each
     claim. If the dump has claims but no volumes, the result contains the volumes of the bound
-    claims. If the dump has neither StorageClasses nor free volumes, the result also contains
-    classes. These are the classes for the claims of StatefulSets and of the pods' ephemeral
-    volumes.
+    claims. If the dump has neither StorageClasses nor free volumes, the result also contains the
+    classes for the claims of StatefulSets and of the pods' ephemeral volumes.
     """
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]

@@ -179,8 +179,8 @@ def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeCl
 def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Return whether `claim` can use `volume`.
 
-    The volume must not be terminating. It must be large enough. It must have the access modes, the
-    volume mode and the attributes class that the claim requires.
+    The volume must not be terminating, and must be large enough. The volume must have the access
+    modes, the volume mode and the attributes class that the claim requires.
     """
     traits = traits_of(volume)
     return (

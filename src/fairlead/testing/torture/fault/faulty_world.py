@@ -197,7 +197,7 @@ class FaultyWorld:
     def _change_target(self, fault: Fault, issued: IssuedCommand, now: Instant) -> None:
         """Change the target of a command, as if another client were faster.
 
-        If the fault is TARGET_DELETED, delete the target, unless its kind is in `_KEPT`.
+        If the fault is TARGET_DELETED and the target's kind is not in `_KEPT`, delete the target.
         """
         ref, store = target_of(issued.command), self.store
         kind = find_kind(ref.kind)

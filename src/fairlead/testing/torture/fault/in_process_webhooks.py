@@ -4,10 +4,10 @@
     guard     validating, workloads and bindings when they are created        failurePolicy Fail
     watch     validating, pods when they are created, changed or deleted      failurePolicy Ignore
 
-A correct answer admits the object. It takes up to 0.3 s, so other changes happen between the call
-of a webhook and the write of the object. A timeout takes 2 s. Only the engine's commands call these
-webhooks. The changes of a client script call none, because a request to a webhook names a user, and
-these changes have no user.
+A correct answer admits the object. A correct answer takes up to 0.3 s, so other changes happen
+between the call of a webhook and the write of the object. A timeout takes 2 s. Only the engine's
+commands call these webhooks. The changes of a client script call none, because a request to a
+webhook names a user, and these changes have no user.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ _PATIENCE: Final = seconds(30)
 class UnreliablePlugin:
     """A plugin that misbehaves until `is_calm` returns True.
 
-    It either raises RuntimeError in one call of 40, or makes one pod of 40 wait for a permission
-    that never comes. `filter` is called for each node, so it raises in only one call of 400.
+    The plugin either raises RuntimeError in one call of 40, or makes one pod of 40 wait for a
+    permission that never comes. `filter` is called for each node, so it raises in only one call of
+    400.
     """
 
     name: ClassVar[str] = NAME

@@ -28,7 +28,7 @@ class EditedFields:
 
         `places` maps the path of each field to its name in error messages. Raises InputError if an
         earlier edit of `target` set one of these fields or a part of it. After an edit of a whole
-        object or list, a later edit may set a part of it.
+        object or list, a later edit may set a part of this object or list.
         """
         self.refuse_replaced(option, target, places)
         self._places[target.ref].update(places)

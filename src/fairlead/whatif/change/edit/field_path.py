@@ -2,8 +2,8 @@
 
 A step of the path is a field name, or text in brackets. For a map, the text in brackets is a key
 (`metadata.labels[example.com/tier]`), with or without quotes. For a list, it is the index of an
-item, or the value of the item's merge key. Missing objects in the path are created; missing list
-items are not.
+item, or the value of the item's merge key. Missing objects in the path are created, but missing
+list items are not created.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema are read as YAML, and so are

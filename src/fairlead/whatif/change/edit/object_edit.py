@@ -135,7 +135,7 @@ def _is_of_resources(place: Place) -> bool:
 def _split_assignment(text: str) -> tuple[str, str, str]:
     """Return (path, "=", value) of `text`; "=" inside brackets belongs to the path.
 
-    Without a "=" the result is (`text`, "", "").
+    If `text` has no such "=", the result is (`text`, "", "").
     """
     depth = 0
     for index, character in enumerate(text):

@@ -49,9 +49,9 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
 def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the workload through which the custom resource `owner` runs all its pods.
 
-    This is the only workload of the SCALABLE kinds that `owner` controls and that has replicas. The
-    result is None if there is no such workload, or if there are several, as during the update of an
-    Argo Rollout.
+    The result is the only workload of the SCALABLE kinds that `owner` controls and that has
+    replicas. The result is None if there is no such workload, or if there are several, as during
+    the update of an Argo Rollout.
     """
     if not is_custom(owner.kind.api_version):
         return None
@@ -77,7 +77,7 @@ def _controlled(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind]) ->
 
 
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
-    """Return a note about what else scales `workload` in the cluster; "" if nothing does.
+    """Return a note about what else scales `workload` in the cluster; "" if nothing scales it.
 
     The note names the owner of the workload's HorizontalPodAutoscaler, such as a ScaledObject of
     KEDA. If this autoscaler has no owner, and `metric_scaler` returns the autoscaler, the result is

@@ -228,7 +228,7 @@ def absent_autoscaler(before: Manifest | None, after: Manifest, inventory: Inven
 
 
 def _changes_resources(before: Manifest | None, after: Manifest) -> bool:
-    """Return whether `after` has a pod template with different resources from that of `before`."""
+    """Return whether the pod templates of `before` and `after` have different resources."""
     if after.kind not in _TEMPLATED.values():
         return False
     return before is None or _stated_resources(before) != _stated_resources(after)
@@ -363,8 +363,9 @@ def _set(
 ) -> str:
     """Set the request for `resource` to `target`; return a description of the change.
 
-    An existing limit changes in proportion, unless `policy` controls only requests. In that case,
-    the request is at most the limit. The result is "" if the request does not change.
+    If `policy` controls only requests, an existing limit does not change, and the request is at
+    most the limit. Otherwise, the limit changes in proportion. The result is "" if the request does
+    not change.
     """
     resources = dict(container.get("resources") or {})
     requests, limits = ({**(resources.get(of) or {})} for of in ("requests", "limits"))

@@ -80,7 +80,7 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
 
     The rollout of a StatefulSet may wait for a pod that is not ready, or may replace only some of
     the pods. The result is "" if the template does not change, or if the rollout replaces all pods.
-    It is also "" for kinds other than Deployment, StatefulSet, DaemonSet, ReplicaSet and
+    The result is also "" for kinds other than Deployment, StatefulSet, DaemonSet, ReplicaSet and
     ReplicationController.
     """
     if before.kind not in _WITH_TEMPLATE or _template(after) == _template(before.value):

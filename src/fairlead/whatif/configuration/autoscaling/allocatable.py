@@ -20,9 +20,9 @@ in service are preferred.
 
 The kubelet reports less memory than the machine has, because the hypervisor and the kernel keep a
 part. If the file states the memory of the existing node's machine, the share of this memory that
-the kubelet reports can be computed. It is assumed that the kubelet of a new node reports the same
-share. If the new machine is smaller than the existing machine, the share is at most 92.5 %, as
-Karpenter assumes.
+the kubelet reports can be computed. The kubelet of a new node is assumed to report the same share.
+If the new machine is smaller than the existing machine, the share is at most 92.5 %, as Karpenter
+assumes.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ class SystemReservations:
     def assumed(self, types: Iterable[StatedType]) -> Iterator[Assumption]:
         """Yield an Assumption for each of `types` of which no node exists.
 
-        A type is left out if the file states its allocatable amounts. It is also left out if the
-        existing node from which the amounts are derived reserves nothing.
+        A type is left out if the file states its allocatable amounts. A type is also left out if
+        the existing node from which the amounts are derived reserves nothing.
         """
         for one in types:
             like = self._like(one, self._newest)

@@ -142,8 +142,9 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
 
     Prices from OpenCost replace the prices of the types. If `files` contain only such prices, the
     result contains the types of `nodes`, the sorted nodes of the cluster (see `types_of_nodes`). If
-    a type has zones in the regions of `nodes`, its zones in other regions are removed. A type has
-    the extended resources, such as GPUs, of a node of this type, unless the files state them.
+    a type has zones in the regions of `nodes`, its zones in other regions are removed. If the files
+    state no extended resources of a type, such as GPUs, the type has the extended resources of a
+    node of this type.
     Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")

@@ -384,8 +384,8 @@ def _left_out_notes(
 def _is_impossible(limits: Limits) -> bool:
     """Return whether no size of a group is within `limits`.
 
-    With Cluster API, Cluster Autoscaler ignores such a group. If a flag --nodes states such limits,
-    Cluster Autoscaler does not start.
+    If the provider is Cluster API, Cluster Autoscaler ignores such a group. If a flag --nodes
+    states such limits, Cluster Autoscaler does not start.
 
     upstream: cloudprovider/clusterapi/clusterapi_nodegroup.go: newNodeGroupFromScalableResource
     upstream: config/dynamic/node_group_spec.go: Validate
@@ -445,8 +445,8 @@ def _not_autoscaled(
     the group, limits). The value is None if no name in `limits` was recognised as the name of the
     group.
 
-    The autoscaler can manage a group even if `known` maps it to None. With some providers, the name
-    of a group in `limits` does not contain the group's name in the node labels. With such a
+    The autoscaler can manage a group even if `known` maps it to None. For some providers, the name
+    of a group in `limits` does not contain the group's name in the node labels. For such a
     provider, a name in `limits` that belongs to no other group may be the name of this group. The
     group is then not yielded.
     """

@@ -76,7 +76,7 @@ def capacity_type_of(labels: Mapping[str, str]) -> str:
 
 
 def spot_label(labels: Mapping[str, str]) -> str:
-    """Return the label that marks spot capacity, as `key=value`; "" if no label does."""
+    """Return the label that marks spot capacity, as `key=value`; "" if there is no such label."""
     found = (f"{key}={value}" for key, value in _SPOT_LABELS if labels.get(key) == value)
     return next(found, "")
 

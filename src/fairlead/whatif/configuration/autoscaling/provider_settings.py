@@ -119,9 +119,8 @@ def with_provider(autoscaling: Autoscaling, settings: ProviderSettings) -> Autos
     """Return `autoscaling` with a provider that has the given `settings`.
 
     Raises InputError if `autoscaling` has no autoscaler. Also raises InputError if `settings` name
-    a node group, zone or instance type that the autoscaler does not have. Exception: if clients can
-    create NodePools during the run (`serves_resources`), a provision time may be for an unknown
-    NodePool.
+    a node group, zone or instance type that the autoscaler does not have. But if clients can create
+    NodePools during the run (`serves_resources`), a provision time may be for an unknown NodePool.
     """
     if settings.is_empty:
         return autoscaling

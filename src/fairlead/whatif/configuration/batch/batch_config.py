@@ -59,9 +59,9 @@ def batch_config(
 ) -> BatchConfig | None:
     """Return the batch scheduler's configuration; None if no batch scheduler runs.
 
-    If `options` name a configuration, the result is this configuration. It may be in a ConfigMap of
-    `initial`. If `options` name no configuration, and a pod in `initial` or `steps` needs a batch
-    scheduler, the result is the recommended configuration. Raises InputError, also if two
+    If `options` name a configuration, the result is this configuration, which may be in a ConfigMap
+    of `initial`. If `options` name no configuration, and a pod in `initial` or `steps` needs a
+    batch scheduler, the result is the recommended configuration. Raises InputError, also if two
     schedulers would schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
@@ -185,9 +185,9 @@ def with_deployed_profile(
 ) -> SchedulerConfig:
     """Return `scheduler` with a profile `fairlead` if pods need a scheduler of this name.
 
-    The profile is a copy of the first profile. It is added if a pod in `initial` or `steps` has the
-    schedulerName `fairlead`, unless a profile or the batch scheduler (`batch`) already has this
-    name.
+    The profile is a copy of the first profile. The profile is added if a pod in `initial` or
+    `steps` has the schedulerName `fairlead`, and neither a profile nor the batch scheduler
+    (`batch`) has this name.
     """
     taken = () if batch is None else batch.ownership.scheduler_names
     if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):

@@ -274,11 +274,11 @@ class DryRuns:
 
         The changes are read from the change logs of `table`, of the budgets and of the nominations.
         Changed limits of a budget affect the rows of the nodes with pods of the budget. A change to
-        a node, its pods or its nominations affects the row of this node. It also affects the rows
-        of all nodes in the same topology domains. The topology keys are those in `reach` and those
-        in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
-        because the affinity terms of placed pods may have changed. The affected rows cannot be
-        determined if nodes have been added, removed or relabelled, or if a node or a pod has
+        a node, its pods or its nominations affects the row of this node. Such a change also affects
+        the rows of all nodes in the same topology domains. The topology keys are the keys in
+        `reach` and in `kept.reach`, the value of `reach` at the previous call. The two values may
+        differ, because the affinity terms of placed pods may have changed. The affected rows cannot
+        be determined if nodes have been added, removed or relabelled, or if a node or a pod has
         changed and `reach` is None. In these cases, every row is marked. `is_local` means that
         results do not depend on other nodes or on related objects.
         """

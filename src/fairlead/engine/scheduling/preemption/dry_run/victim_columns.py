@@ -9,7 +9,7 @@ index `row` stands for the node:
 
 A dry run reads the slots of all nodes that must be evaluated. First it adds up the requests of the
 pods of lower priority, to find the nodes that the preemptor fits without these pods. Then it
-reprieves pods slot by slot, on all nodes together. It begins with the most important pods. Only
+reprieves pods slot by slot, on all nodes together, beginning with the most important pods. Only
 costs are computed here. The victims are determined later, for the chosen node only.
 
 Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods

@@ -105,9 +105,9 @@ def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depe
 
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
-    nominated to the node. The rivals count as placed pods. Unlike a trial, this function needs no
-    second check without the rivals, because a preemptor that fits together with the rivals also
-    fits without them.
+    nominated to the node. The rivals count as placed pods. Unlike a trial, this function need not
+    check the node again without the rivals, because a preemptor that fits together with the rivals
+    also fits without them.
 
     `loaded` describes pods that were loaded in bulk and do not have a PodInfo yet. Usually,
     PodInfos are made for all pods of lower priority. But only the victims get PodInfos if the
@@ -182,7 +182,7 @@ def _select_among_equals(
     `lower` are the pods that may be removed; no disruption budget protects them. `size` are the
     amounts of the resources that one of these pods needs. Beside the preemptor, the node has the
     amounts `spare` and room for `places` pods. These limits determine how many of the `lower` pods
-    can stay. The most important pods stay, and the others are the victims.
+    can stay. The most important pods stay, and the other pods are the victims.
     """
     stay = min(
         [places, *(free // amount for free, amount in zip(spare, size, strict=True) if amount)]

@@ -1,8 +1,8 @@
 """KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
-Without an instance type file, Karpenter can create nodes of the instance types that the snapshot's
-nodes have. Karpenter can also create nodes of the types of launched NodeClaims whose nodes do not
-exist yet.
+If there is no instance type file, Karpenter can create nodes of the instance types that the
+snapshot's nodes have. Karpenter can also create nodes of the types of launched NodeClaims whose
+nodes do not exist yet.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def with_type_labels(
 
 
 def labels_of_all(types: Sequence[StatedType]) -> frozenset[str]:
-    """Return the label keys that every one of `types` states, including those with value ""."""
+    """Return the label keys that every type in `types` states, including labels with value ""."""
     if not types:
         return frozenset()
     return frozenset.intersection(*(frozenset(one.labels) for one in types))
