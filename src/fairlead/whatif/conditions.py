@@ -59,8 +59,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     - `next_steps`: whether the answer gets next steps, some of which are tried in simulations
     - `startup`: the time (ns) that every pod takes to start; if None, times from the dump are used
     - `kwok_stages`: files of KWOK Stages, in addition to the Stages in the snapshot
-    - `runtimes`: the file with the runtimes of pods, in addition to the runtimes that the dump
-      shows
+    - `runtimes`: the file with runtimes of pods, in addition to runtimes that the dump shows
     """
 
     seed: int = 0

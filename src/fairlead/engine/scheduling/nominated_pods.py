@@ -292,7 +292,7 @@ def _leading_verdicts(
 ) -> tuple[Codes, list[str]]:
     """Return the verdicts of the leading Filters, and the names of the nodes left to evaluate.
 
-    The leading Filters are those before the first Filter that depends on other nodes. A node that
+    The leading Filters come before the first Filter that depends on other nodes. A node that
     they reject need not be evaluated. If AddPod of a plugin may fail, the leading Filters do not
     run. The result then contains no verdicts, and all nodes with nominations are left to evaluate.
     """
@@ -311,7 +311,7 @@ def _leading_verdicts(
 def _leading_state(plan: ShapePlan) -> CycleState:
     """Return a copy of `plan.state` that skips all Filters except the leading Filters.
 
-    The leading Filters are those before the first Filter that depends on other nodes.
+    The leading Filters come before the first Filter that depends on other nodes.
     """
     state = plan.state.clone()
     split = plan.split

@@ -32,7 +32,7 @@ Ints = npt.NDArray[np.int64]
 class LoadedGroup(Struct, frozen=True):
     """A group of loaded pods; the pod `replicas[i]` was loaded onto the node at `rows[i]`.
 
-    All pods of the group have the priority, requests and ports of `replica`, which is one of them.
+    All pods of the group have the priority, requests and ports of `replica`, a pod of the group.
     """
 
     replicas: Replicas

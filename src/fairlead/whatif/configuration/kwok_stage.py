@@ -168,7 +168,7 @@ class PodStage(Struct, frozen=True):
 
         The status in `pod` is ignored. Instead, the selector is tested with each status that a pod
         can have before the stage takes effect. One match suffices. For the role `ready`, for
-        example, these are statuses of a pod that does not run yet.
+        example, the selector is tested with statuses of a pod that does not run yet.
         """
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector

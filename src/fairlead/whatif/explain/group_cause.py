@@ -86,7 +86,7 @@ class _NextSession:
 
 
 def _why(job: JobInfo, found: GroupExplanation | None, *, has_queue: bool) -> str:
-    """Return why the pending pods of `job` wait; "" if it was not examined.
+    """Return why the pending pods of `job` wait; "" if `job` was not examined.
 
     `found` is the explanation of `job`, if it was examined.
     """

@@ -18,7 +18,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 
 def with_new_claims(pods: Iterable[Manifest], inventory: Inventory) -> Iterator[Manifest]:
-    """Yield each of the new `pods`, and a claim for each ResourceClaimTemplate that it names.
+    """Yield each of the new `pods`, and a claim for each ResourceClaimTemplate that the pod names.
 
     The status of a pod names its claims. If `inventory` lacks a template, its claim is left out:
     the pod then waits for the claim, as in a cluster.

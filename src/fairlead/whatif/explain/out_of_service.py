@@ -160,7 +160,7 @@ def _cordon(node: Node, inventory: Inventory) -> _Reason:
 
 
 def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[_Reason]:
-    """Yield the temporary taints of `node` that repel pods, except those with the `implied` keys.
+    """Yield the temporary taints of `node` that repel pods, except taints with the `implied` keys.
 
     A lasting taint reserves the node for some kinds of pods, so the node is still in use. The value
     of a temporary taint is left out: it is the time or the id of an event of this node.

@@ -105,7 +105,7 @@ def explain_steps(causes: Iterable[PodCause], arguments: Sequence[str]) -> Itera
 def quota_steps(message: str, namespace: str, arguments: Sequence[str]) -> Iterator[NextStep]:
     """Yield the command that explains the quota of `namespace` that refuses pods by `message`.
 
-    Nothing is yielded for another message. `arguments` are as in `explain_steps`.
+    Nothing is yielded for another message. `explain_steps` explains `arguments`.
     """
     excess = QuotaExcess.read(message)
     if excess is not None:

@@ -243,7 +243,7 @@ def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]
 def without_name(refusal: str) -> str:
     """Return the message `refusal` about a pod without `pods "NAME" is forbidden: `.
 
-    The name is one of a trial, so a reader does not know it.
+    The name belongs to a pod of a trial, so a reader does not know this pod.
     """
     return refusal.partition(" is forbidden: ")[2] or refusal
 
@@ -276,7 +276,7 @@ def _replica_sets_of_deployments(
 
 
 def _why(workload: Manifest, status: Json, replica_sets: Sequence[Manifest]) -> tuple[str, str]:
-    """Return (why `workload` lacks pods, timestamp of the beginning); "" stands for unknown.
+    """Return (why `workload` lacks pods, timestamp since which it lacks them); "" means unknown.
 
     `status` is its status, and `replica_sets` are the ReplicaSets of a Deployment.
     """

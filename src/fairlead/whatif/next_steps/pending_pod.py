@@ -202,7 +202,7 @@ def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[
     """For each missing pod of a StatefulSet, yield the `pending` pod of the same StatefulSet.
 
     The StatefulSet creates its missing pods only when its `pending` pod is ready. The `pending` pod
-    stands for each missing pod, because all of them need the same room.
+    stands for each missing pod, because all these pods need the same room.
     """
     missing = {
         one.workload: one.missing

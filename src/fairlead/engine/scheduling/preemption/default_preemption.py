@@ -42,7 +42,7 @@ class PreemptionSearch(Struct, frozen=True):
     """The result of a search for candidates; used for decisions and for explanations.
 
     `potential` are the rows of the nodes on which preemption might help. `ineligible` is the reason
-    for which the pod may not preempt, "" if it may.
+    for which the pod may not preempt, "" if the pod may preempt.
     """
 
     potential: Rows = field(default_factory=lambda: np.zeros(0, np.int64))

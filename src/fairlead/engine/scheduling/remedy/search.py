@@ -43,8 +43,8 @@ def find_remedy(
     The changes do not delete pods for which `keeps` returns True. If `keeps` is None, the changes
     delete no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector.
 
-    The result is a single change if one is enough. Returns None if the search finds no remedy. Also
-    returns None if the pod requires a different operating system or architecture.
+    The result is a single change if one change is enough. Returns None if the search finds no
+    remedy. Also returns None if the pod requires a different operating system or architecture.
     """
     if not _could_run(pod.pod, node):
         return None

@@ -49,7 +49,7 @@ def _count(subsets: Sequence[Json], key: str) -> int:
 def _shared(subsets: Sequence[Json], key: str, room: int) -> list[Json]:
     """Return `subsets` with at most `room` addresses in total in the field `key`.
 
-    Each subset keeps a share in proportion to its number of such addresses.
+    Each subset keeps a share in proportion to its number of addresses in this field.
     """
     total, left = _count(subsets, key), room
     found: list[Json] = []

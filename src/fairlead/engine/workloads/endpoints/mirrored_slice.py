@@ -1,4 +1,4 @@
-"""Mirrored EndpointSlices: for each Endpoints object, one per set of ports and per address family.
+"""Mirrored EndpointSlices: one slice per Endpoints object, set of ports and address family.
 
 The address families are IPv4 and IPv6. At most a thousand addresses of each subset are mirrored.
 

@@ -334,8 +334,8 @@ class HorizontalPodAutoscalers:
     def _register(self, one: Autoscaler, now: Instant, selector: LabelSelector) -> Rivals:
         """Store `selector`, the pod selector of the scale target of the autoscaler `one`.
 
-        Returns a function without parameters. Its result contains the keys of the autoscalers that
-        select at least one of the pods of `one`.
+        Returns a function without parameters, which returns the keys of the autoscalers that select
+        at least one of the pods of `one`.
         """
         namespace = self._namespace(one.view.metadata.namespace)
         if one.selector != selector:

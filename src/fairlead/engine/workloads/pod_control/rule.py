@@ -74,7 +74,7 @@ class OwnerRule(Protocol):
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return whether `pod` must be replaced after it stopped being active.
 
-        `after` is its new state, None if it was deleted.
+        `after` is the new state of `pod`, None if the pod was deleted.
         """
         ...
 

@@ -297,8 +297,8 @@ def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
     """Yield writes that complete the bindings of the Bound claims in `objects`.
 
     A binding is complete if the claim has the annotation pv.kubernetes.io/bind-completed. The
-    scheduler treats claims without it as unbound. The volume controller sets the annotation again
-    if a dump lacks it, for example because a program has removed annotations.
+    scheduler treats claims without this annotation as unbound. The volume controller sets the
+    annotation again if a dump lacks it, for example because a program has removed annotations.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim
     """

@@ -1,8 +1,8 @@
 """Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
 
 A step of the path is a field name, or text in brackets. For a map, the text in brackets is a key
-(`metadata.labels[example.com/tier]`), with or without quotes. For a list, it is the index of an
-item, or the value of the item's merge key. Missing objects in the path are created, but missing
+(`metadata.labels[example.com/tier]`), with or without quotes. For a list, the text is the index of
+an item, or the value of the item's merge key. Missing objects in the path are created, but missing
 list items are not created.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a

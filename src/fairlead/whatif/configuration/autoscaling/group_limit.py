@@ -7,8 +7,9 @@
                         also those of MachineSets without MachineDeployment
 
 A cloud provider's name of a group is longer than the name in node labels. For the node pool
-`general`, for example, it is `eks-general-5ec4…`, `eksctl-prod-nodegroup-general-NodeGroup-1LR…`,
-`aks-general-1234-vmss` or `…/zones/z/instanceGroups/gke-prod-general-7d-grp`.
+`general`, for example, the provider's name is `eks-general-5ec4…`,
+`eksctl-prod-nodegroup-general-NodeGroup-1LR…`, `aks-general-1234-vmss` or
+`…/zones/z/instanceGroups/gke-prod-general-7d-grp`.
 
 upstream: clusterstate/api/types.go, cloudprovider/clusterapi/clusterapi_utils.go
 """
