@@ -84,7 +84,7 @@ def _autoscaler() -> ClusterAutoscalerConfig:
     """Return the configuration of Cluster Autoscaler, with delays that fit into a short run.
 
     Each zone has a node group. The scenario's own nodes belong to no group, because they differ
-    from each other. If they belonged to a group, the autoscaler would use one of them as the
+    from each other. If these nodes belonged to a group, the autoscaler would use one of them as the
     template for new nodes. These new nodes might be unsuitable for the pending pods.
     """
     options = parse_options({"scale-down-delay-after-add": "1m", "scale-down-unneeded-time": "2m"})

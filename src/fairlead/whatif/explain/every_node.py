@@ -319,8 +319,8 @@ def _free(rows: Sequence[Row]) -> Iterator[str]:
 def _pending(pending: int, placed: int, returned: int | None) -> Iterator[str]:
     """Yield a sentence about the `pending` pods that the scheduler tries one by one.
 
-    `placed` of them fit on nodes now. `returned` more pods would fit if all nodes were in service;
-    None if no node can return.
+    `placed` of these pods fit on nodes now. `returned` more pods would fit if all nodes were in
+    service; None if no node can return.
     """
     if not pending:
         return

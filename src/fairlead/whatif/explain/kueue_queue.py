@@ -268,7 +268,7 @@ def _is_in(workload: QueuedWorkload, queue: Manifest, inventory: Inventory) -> b
 def _cluster_queue_of(workload: QueuedWorkload, inventory: Inventory) -> str:
     """Return the ClusterQueue in which `workload` has quota, or else its LocalQueue's ClusterQueue.
 
-    The result is "" if its LocalQueue does not exist.
+    The result is "" if the LocalQueue of `workload` does not exist.
     """
     if workload.cluster_queue:
         return workload.cluster_queue

@@ -86,7 +86,7 @@ class DeviceLedger:
         """Return the keys of the claims that hold the whole device.
 
         Usually, at most one claim holds the device. Several claims hold the device if another
-        writer allocated it several times.
+        writer allocated the device several times.
         """
         return sorted(self._holders.get(device, ()))
 

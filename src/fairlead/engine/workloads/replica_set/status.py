@@ -39,7 +39,8 @@ def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Jso
     """Return the status to write next, given the `status` with the current counts.
 
     The first status for a new generation of `owner` repeats the counts of the previous status. The
-    reason is that upstream counts the pods before it creates or deletes any for the new generation.
+    reason is that upstream counts the pods before it creates or deletes pods for the new
+    generation.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

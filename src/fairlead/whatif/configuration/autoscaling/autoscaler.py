@@ -86,10 +86,9 @@ def read_autoscalers(
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
     `options` name the autoscaler. The choice `auto` selects the autoscaler by the first rule that
-    matches. First, if --node-groups is set or the cluster has a Deployment of Cluster Autoscaler,
-    it is Cluster Autoscaler. Second, if there are NodePools, it is Karpenter. Third, if there is
-    the ConfigMap with the status of Cluster Autoscaler, it is Cluster Autoscaler. Otherwise, no
-    autoscaler acts. Raises InputError.
+    matches. First, --node-groups or a Deployment of Cluster Autoscaler selects Cluster Autoscaler.
+    Second, NodePools select Karpenter. Third, the ConfigMap with the status of Cluster Autoscaler
+    selects Cluster Autoscaler. Otherwise, no autoscaler acts. Raises InputError.
     """
     stopped = stopped_notes(KARPENTER, initial)
     if is_of_karpenter(options, initial):
