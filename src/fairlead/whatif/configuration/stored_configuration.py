@@ -26,8 +26,8 @@ PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
 class ConfigurationKind(Struct, frozen=True):
     """A kind of configuration; `name` is its name in messages.
 
-    Every configuration of this kind contains the text `marker`. Texts without it are not parsed.
-    `includes` returns whether an object is a configuration of this kind.
+    Every configuration of this kind contains the text `marker`. Texts without `marker` are not
+    parsed. `includes` returns whether an object is a configuration of this kind.
     """
 
     name: str

@@ -57,7 +57,7 @@ class ClusterView:
         return any(self._fits(pod, node) for node in nodes if node.metadata.name != own)
 
     def fits_any_node(self, pod: Pod) -> bool:
-        """Return whether the node of `pod` admits it, or whether `pod` fits another node.
+        """Return whether the node of `pod` admits `pod`, or whether `pod` fits another node.
 
         A node admits `pod` if the node is not cordoned and `may_run_on` returns True. `pod` fits
         another node if that node admits `pod` and has room for its requests. The anti-affinity of

@@ -106,8 +106,8 @@ class Volumes:
         """Start empty.
 
         `output` returns the commands that write the events, the annotations and the phase Lost of
-        claims. By default, it returns no commands. If `is_complete` is not set, the loaded snapshot
-        may lack storage objects, and the controller creates the missing objects
+        claims. The default `output` returns no commands. If `is_complete` is not set, the loaded
+        snapshot may lack storage objects, and the controller creates the missing objects
         (`missing_storage`).
         """
         self._output: ClaimOutput = output or NoClaimEvents()

@@ -1,8 +1,9 @@
 """Notes about failures that a real control plane does not survive.
 
 A simulated failure stops the kubelets of nodes; the simulated control plane always works. A real
-control plane fails with the nodes on which it runs. Its database, etcd, accepts writes only while a
-majority of its members works. While etcd does not work, no pod is evicted, created or placed.
+control plane fails with the nodes on which it runs. The database of the control plane, etcd,
+accepts writes only while a majority of its members works. While etcd does not work, no pod is
+evicted, created or placed.
 
 upstream: etcd documentation, op-guide/failures.md: majority failure
 """

@@ -261,10 +261,10 @@ def _classes(
 def nodes_of_classes(
     classes: Collection[NodeClassReference], pools: Iterable[NodePool], nodes: Iterable[Node]
 ) -> frozenset[str]:
-    """Return the names of those `nodes` whose node class is one of `classes`.
+    """Return the names of the `nodes` whose node class is one of `classes`.
 
-    A label of the node names its class. Without this label, the class is that of the node's
-    NodePool, one of `pools`.
+    A label of the node names its class. If this label is missing, the node has the class of its
+    NodePool in `pools`.
 
     upstream: karpenter pkg/apis/v1/labels.go: NodeClassLabelKey
     """
