@@ -31,12 +31,11 @@ def raise_quotas(context: StepContext) -> Iterator[NextStep]:
     """Yield a command that raises the limits of the quotas that refuse the missing pods.
 
     Each limit is raised to the usage of its quota plus the requests of all pods that the quota
-    refuses. These include pods that the quota refuses even without the user's change, because these
-    pods may use up the higher limit first. The command is tried in a simulation. The reason of a
-    refusal names only the limits that are exceeded, so other limits or other quotas may refuse the
-    pods in this trial. Then these limits are raised, too, and the new command is tried, up to
-    TRIES_MAX times in all. A command is yielded only if no missing pod is refused in the trial of
-    this command.
+    refuses. Pods that the quota refuses even without the user's change count, too, because they may
+    use up the higher limit first. The command is tried in a simulation. The reason of a refusal
+    names only the limits that are exceeded, so other limits or other quotas may refuse the pods in
+    the trial. If so, the command raises these limits, too, and is tried again, up to TRIES_MAX
+    times in all. The command is yielded only if no missing pod is refused in its trial.
 
     Nothing is yielded if the user's change may already edit one of the quotas. Pods without a
     controller are left out: nothing creates them again after the command.

@@ -14,7 +14,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 
 
 def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if with other limits of autoscalers, which admit the replicas of the question.
+    """Yield a what-if that changes the limits of autoscalers, so that they admit more replicas.
 
     These are autoscalers that scale back a workload that the question scales, and autoscalers whose
     metrics propose more than maxReplicas because of the question. The limits of up to NAMES_MAX

@@ -1,8 +1,8 @@
 """Next steps for rollouts that stop.
 
 A rollout of a Deployment may stop because its new pods find no place beside the old pods. A rollout
-of a StatefulSet with the policy OrderedReady waits for each pod that is not ready. It does not
-replace such a pod, even if the pod has an old template.
+of a StatefulSet with the policy OrderedReady waits for each pod that is not ready. The rollout does
+not replace an unready pod, even if the pod has an old template.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
 """
@@ -37,8 +37,8 @@ def allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
     With the default strategy, a Deployment of up to three replicas deletes an old pod only when a
     new pod is ready. If the new pod needs the place of the old one, such as its host port or its
     volume, the rollout never ends. The what-if sets maxUnavailable to 1 and is tried for up to
-    NAMES_MAX Deployments together. It is yielded for the Deployments of which more pods are then
-    updated. The step names the Deployments that then have no ready pod for a time.
+    NAMES_MAX Deployments together. The what-if is yielded for the Deployments that then have more
+    updated pods. The step names the Deployments that then have no ready pod for a time.
     """
     stopped = _stopped_rollouts(context)
     edits = {
@@ -154,6 +154,6 @@ def _price(down: Sequence[WorkloadRef], helped: Sequence[WorkloadRef]) -> str:
 
 
 def _is_better(tried: WorkloadEffect, present: WorkloadEffect) -> bool:
-    """Return whether fewer pods keep the old template, and the new pods of the trial run."""
+    """Return whether, in the trial, fewer pods keep the old template and the new pods run."""
     runs = tried.pending <= present.pending and tried.readiness.at_end >= present.readiness.at_end
     return runs and tried.outdated < present.outdated

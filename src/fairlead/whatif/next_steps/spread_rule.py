@@ -91,10 +91,10 @@ class SpreadRule(Struct, frozen=True):
         return any(_lacks_domains(one, domains) for one in filter(is_hard, self.constraints))
 
     def with_taints_honored(self, domains: Mapping[str, int]) -> str:
-        """Return the value of --set that sets nodeTaintsPolicy Honor in the hard constraints.
+        """Return the value of --set that sets nodeTaintsPolicy Honor in DoNotSchedule constraints.
 
-        `domains` maps each topology key to its number of domains. If a hard constraint
-        requires more domains than there are, its minDomains is removed, too.
+        `domains` maps each topology key to its number of domains. If such a constraint requires
+        more domains than there are, its minDomains is removed, too.
         """
         return self._edited(
             {**one, "nodeTaintsPolicy": HONOR}

@@ -101,7 +101,7 @@ class StepContext(Struct, frozen=True, dict=True):
     def may_be_shut_down(self, least: DurationNs | None = None) -> bool:
         """Return whether the failed nodes may be machines that do not come back.
 
-        With `least`, they may also be machines that come back after `least` or later.
+        If `least` is given, failed nodes that come back after `least` or later count, too.
         """
         change, outage = self.answer.change, self.answer.changed.outage
         failures = change.failures
@@ -136,8 +136,8 @@ class StepContext(Struct, frozen=True, dict=True):
         """Return whether more replicas of the workload `one` would run and stay.
 
         If pods wait for a node, new replicas would wait, too. A StatefulSet that creates its pods
-        in order creates none while one of them is not ready. A replica on another node waits for a
-        volume or devices that all replicas share, if only one node at a time can use them.
+        in order creates none while one of them is not ready. If all replicas share a volume or
+        devices that only one node at a time can use, a replica on another node waits for them.
         """
         effect = self.answer.effect
         is_full = bool(effect.difference.pending or effect.waited)
@@ -215,9 +215,9 @@ class StepContext(Struct, frozen=True, dict=True):
     def pod_specs(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Json]:
         """Return the specs of the pods of the workloads `refs`.
 
-        The spec is that in the pod template of a workload of a built-in kind. For a custom resource
-        and for a workload that the snapshot lacks, it is the spec of a pod of the workload in the
-        snapshot. A workload without such a pod is left out.
+        For a workload of a built-in kind, the spec is taken from its pod template. For a custom
+        resource or a workload that the snapshot lacks, the spec is taken from one of its pods. A
+        workload without such a pod is left out.
         """
         owners = self.workloads(refs)
         specs = {

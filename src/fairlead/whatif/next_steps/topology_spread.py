@@ -35,8 +35,8 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
     because other pods would lose their nodes. If it helps to delete the Node objects of failed
     nodes, the failed nodes are the cause, and the deletion is the first step. The second step sets
     nodeTaintsPolicy Honor, with which failed nodes do not count; this step is not tried. If the
-    deletion does not help, the only step is a what-if with other topology spread constraints. It is
-    yielded only if it helps.
+    deletion does not help, the only step is a what-if with other topology spread constraints. This
+    what-if is yielded only if it helps.
     """
     rules = _rules_against(context.answer.difference.pending, context)
     for alike in _alike(rules):
@@ -144,8 +144,8 @@ def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 
     Also add to `context.causes` a text about each rule that made these pods wait. The what-if is
     not tried, because a trial of a long outage would take as long as the question itself. The
-    what-if does not change rules for which failed nodes do not matter (`_loses_domain`). If there
-    are no other rules, yield nothing.
+    what-if does not change rules for which failed nodes do not matter (`_loses_domain`). If failed
+    nodes do not matter for any rule, yield nothing.
     """
     waited = context.answer.effect.waited
     rules = _rules_against([one.pod for one in waited], context)
@@ -197,7 +197,7 @@ def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
 
 
 def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
-    """Divide `rules` into lists; each rule is in one of them.
+    """Divide `rules` into lists, so that each rule is in exactly one list.
 
     If more than _ALIKE_MAX rules have equal `words`, these rules form one list. Every other rule is
     alone in its list. After the failure of a zone, hundreds of rules can have equal `words`.
@@ -249,10 +249,10 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
     """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
 
     A what-if helps if more pods of an edited workload are ready at the end than without the edit.
-    In the first what-if, the constraints of all workloads of `rules` do not count tainted nodes. In
-    the others, only the workload with the most pods without a node is edited. Its constraints count
-    no tainted nodes and have no minDomains in the second what-if. In the third, they are only
-    preferences (ScheduleAnyway).
+    In the first what-if, the constraints of all workloads of `rules` do not count tainted nodes.
+    The second and the third what-if edit only the workload with the most pods without a node. In
+    the second, its constraints count no tainted nodes and have no minDomains. In the third, its
+    constraints are only preferences (ScheduleAnyway).
     """
     rows = {row.workload: row for row in context.answer.effect.workloads}
     counting = [rule for rule in rules if rule.ignores_taints]
@@ -286,10 +286,10 @@ def _honoring_taints(
 ) -> NextStep:
     """Return a what-if in which the constraints of `edited` do not count tainted nodes.
 
-    Also add a note to `context.causes`. It says that the constraints of `counting`, which include
-    those of `edited`, count these nodes now. If fewer domains than minDomains remain without these
-    nodes, the what-if also removes minDomains. If nodes fail, the edit is made the time EARLIER
-    before the failure.
+    Also add a note to `context.causes`. The note says that the constraints of `counting`, which
+    includes `edited`, count tainted nodes now. If fewer domains than minDomains remain without
+    these nodes, the what-if also removes minDomains. If nodes fail, the edit precedes the failure
+    by the time EARLIER.
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"

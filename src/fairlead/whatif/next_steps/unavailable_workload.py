@@ -71,8 +71,8 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 
     For any other what-if, the step is a kubectl command that adds the replica before the change.
     The command is not yielded if the change updates the workload, because the rollout replaces all
-    replicas. It is also not yielded if the change scales any workload, or if the replica would not
-    run. If the change adds nodes, the replica is added after the nodes, before the rest of the
+    replicas. Nor is the command yielded if the change scales any workload, or if the replica would
+    not run. If the change adds nodes, the replica is added after the nodes, before the rest of the
     change.
     """
     if context.answer.changed.outage is not None:
@@ -185,7 +185,7 @@ def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
 
 
 def shorten_failures(context: StepContext) -> Iterator[NextStep]:
-    """Yield a remedy for StatefulSets that lacked pods, for LONG or more, until nodes returned."""
+    """Yield a remedy for StatefulSets that lacked pods until nodes returned after LONG or more."""
     effect = context.answer.effect
     late = {one.pod.workload for one in effect.awaited_returns if one.missed >= LONG}
     yield from _out_of_service((one for one in effect.workloads if one.workload in late), context)
@@ -203,9 +203,10 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
 
     The command taints the failed nodes of a workload. It is for machines that are shut down. So
     nothing is yielded if the nodes come back within LONG, or if their kubelets still work. Up to
-    TRIES_MAX such commands are tried one after another, each in a simulation. The first command
-    with which a workload has more ready pods at the end, or lacks pods for a shorter time, is
-    yielded. For example, a command does not help if no other node can use the volumes of the pods.
+    TRIES_MAX such commands are tried one after another, each in a simulation. A command helps if a
+    workload has more ready pods at the end, or lacks pods for a shorter time. The first command
+    that helps is yielded. For example, a command does not help if no other node can use the volumes
+    of the pods.
     """
     if not context.may_be_shut_down(LONG):
         return
@@ -237,7 +238,7 @@ def _replaced_nodes(
 
     `tainted` is the question with the `edits`. The pods of `concerned` may need nodes of the same
     zone, for example because of their volumes. Nothing is yielded if the copies do not help, if
-    they would fail, too, or if the question adds nodes or an autoscaler does.
+    they would fail, too, or if the question or an autoscaler adds nodes.
     """
     answer, like = context.answer, ",".join(nodes)
     has_nodes = answer.change.add_nodes is not None or answer.changed.autoscaling is not None
@@ -259,8 +260,8 @@ def _replaced_nodes(
 def _is_shorter(one: WorkloadEffect, tried: Effect | None) -> bool:
     """Return whether the workload of `one` lacks ready pods for a shorter time in `tried`.
 
-    The compared time is that for which the lowest number of its pods was ready. The result is False
-    if this number is lower in `tried`.
+    The compared time is how long the workload had its lowest number of ready pods. The result is
+    False if this number is lower in `tried`.
     """
     if tried is None or one.readiness.lowest_for is None:
         return False

@@ -43,9 +43,9 @@ class _UsedVolume(Struct, frozen=True):
 def name_volumes(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if in which the failed nodes that volumes need come back.
 
-    A sentence for each place is added to `context.causes`. It names the volumes, and the nodes that
-    can use them. The what-if is not tried, because a simulation of a long outage takes as long as
-    the question. Nothing is yielded if the question ends the failure already.
+    A sentence for each place is added to `context.causes`. The sentence names the volumes, and the
+    nodes that can use them. The what-if is not tried, because a simulation of a long outage takes
+    as long as the question. Nothing is yielded if the question ends the failure already.
     """
     answer = context.answer
     finder = PlaceFinder(map(_place_node, answer.changed.nodes))

@@ -48,12 +48,13 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     were evicted after a refusal. `blocked` pods could not be evicted at all. `breaches` is the
     number of displacements that violated the budget. `allowed_at_end` is the number of disruptions
     allowed at the end of the run with the change. `allowed_without` is the same for the run without
-    the change. Each is None if the budget does not exist at the end of that run. `shortage` is as
-    in BudgetHistory, for the run with the change. It is 0 if the shortage in the run without the
-    change is at least as great. `has_new_rule` is set if the change created or deleted the budget,
-    or changed its rule or selector. `selects_none` means that a budget with a new rule selects no
-    pod at the end of the run with the change. `never_allows` is as in BudgetHistory, for the run
-    with the change. It is False if a workload of the budget wants more pods than it has at the end.
+    the change. Each of these two numbers is None if the budget does not exist at the end of that
+    run. `shortage` is as in BudgetHistory, for the run with the change. `shortage` is 0 if the
+    shortage in the run without the change is at least as great. `has_new_rule` is set if the change
+    created or deleted the budget, or changed its rule or selector. `selects_none` means that a
+    budget with a new rule selects no pod at the end of the run with the change. `never_allows` is
+    as in BudgetHistory, for the run with the change. `never_allows` is False if a workload of the
+    budget wants more pods than it has at the end.
     """
 
     pdb: str
@@ -98,8 +99,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The state as text, such as `blocks 3 pods`.
 
-        If the change created, deleted or changed the budget, the phrase `new_rule` is appended. In
-        this case, if no pod was displaced or blocked, `new_rule` is the whole text.
+        If the change created, deleted or changed the budget, the phrase `new_rule` is appended. If,
+        in addition, no pod was displaced or blocked, `new_rule` is the whole text.
         """
         if not self.has_new_rule:
             return self._state_words
@@ -203,8 +204,8 @@ class _PodsAtEnd(Struct, frozen=True, dict=True):
     def are_too_few(self, history: BudgetHistory) -> bool:
         """Return whether a workload of the budget wants more pods than it has at the end.
 
-        A budget with a number as minAvailable counts only pods that exist. So it may need all of
-        them now, but not when its workload has all its pods.
+        A budget with a number as minAvailable counts only pods that exist. So such a budget may
+        allow no disruption now, but allow one when its workload has all its pods.
         """
         existing: Counter[WorkloadRef] = Counter()
         for pods in self._selected(history):

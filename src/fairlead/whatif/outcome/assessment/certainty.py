@@ -1,8 +1,8 @@
 """Certainty: whether an outcome of a change occurs with every seed or depends on the seed.
 
 A seed decides ties between nodes with equal scores, failures chosen at random, and the order of
-objects that arrive at one instant. Each row is about one outcome. It counts the seeds with which
-the outcome occurs. For these seeds, it summarizes the numbers of pods or seconds.
+objects that arrive at one instant. Each row is about one outcome. The row counts the seeds with
+which the outcome occurs, and summarizes the numbers of pods or seconds with these seeds.
 
     what                          seeds    least  median  90%  most
     deploy/shop/web pending       50/50        4       4    4     4    certain

@@ -419,7 +419,8 @@ def _taken_room(effect: Effect) -> str:
 def autoscaler_reasons(run: RunOutcome, pods: Iterable[PodEnd]) -> str:
     """Return sentences about limits and rules that stop the autoscaler from helping `pods`.
 
-    `pods` are pending. The text begins with a space. Returns "" if there are no such rules.
+    `pods` are pending. The text begins with a space. Returns "" if there are no such limits or
+    rules.
     """
     if run.autoscaling is None or not (run.autoscaling.limits or run.autoscaling.ignored):
         return ""
@@ -469,7 +470,7 @@ def _incomplete_gangs(effect: Effect) -> str:
 def _incomplete_for_a_time(effect: Effect) -> str | None:
     """Return a sentence about gangs of which too few members ran for a time; None if none.
 
-    Only times that the change makes longer by at least INCOMPLETE_MIN count. The gangs that
+    A time counts only if the change makes it longer by at least INCOMPLETE_MIN. The gangs that
     `_incomplete_gangs` names are left out.
     """
     found, without = effect.difference, effect.without.jobs
@@ -533,7 +534,7 @@ def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
 def _error(effect: Effect) -> str | None:
     """Return sentences about failed Jobs, Jobs that can no longer succeed, and all other errors.
 
-    If there are no errors, return a sentence about failed pods; None if there are none either.
+    If there are no errors, return a sentence about failed pods. Return None without failed pods.
     """
     errors = effect.lasting_errors
     if not errors:
@@ -829,8 +830,8 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
-    If both runs have the same placement, the sentence also compares it with the dump. It then
-    states the nodes in use and the room for more pods, for the runs and for the dump.
+    If both runs have the same placement, the sentence also compares it with the dump. In that case,
+    the sentence states the nodes in use and the room for more pods, for the runs and for the dump.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
@@ -1001,8 +1002,8 @@ def _updated(effect: Effect) -> str | None:
 def _started(effect: Effect) -> str | None:
     """Return sentences about pods that have a node only with the change; None without such pods.
 
-    The sentences do not include pods of failed nodes; `_down` and `_unfinished` count those. They
-    do not include new pods that were displaced later, either; `_displaced` counts those.
+    The sentences do not include pods of failed nodes; `_down` and `_unfinished` count those. New
+    pods that were displaced later are left out, too, because `_displaced` counts them.
     """
     found, changed = effect.difference, effect.changed
     known = {*(one.pod for one in effect.lost), *_keys(found.displaced)}

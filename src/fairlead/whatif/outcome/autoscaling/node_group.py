@@ -92,11 +92,11 @@ class AutoscalingOutcome(Struct, frozen=True):
     late, because the autoscaler had a reason to add no node for them. `estimated_prices` are the
     instance types with an estimated price. `drifted` are the nodes that Karpenter has not replaced
     at the end although they have drifted. `limits` maps pods in `waiting` to the limits without
-    which they would get a new node. `ignored` contains those of the pods in `waiting` that the
-    autoscaler ignores without an event. `limited_use` is the capacity of the nodes of each
-    NodePool, by resource that the NodePool limits. `members` are the names of the nodes of each
-    group of Cluster Autoscaler, and `nodes_max` is its --max-nodes-total, 0 without a limit.
-    `totals` are its limits on the cores, memory and GPUs of all nodes, such as --cores-total.
+    which they would get a new node. `ignored` contains the pods in `waiting` that the autoscaler
+    ignores without an event. `limited_use` is the capacity of the nodes of each NodePool, by
+    resource that the NodePool limits. `members` are the names of the nodes of each group of Cluster
+    Autoscaler, and `nodes_max` is its --max-nodes-total, 0 without a limit. `totals` are Cluster
+    Autoscaler's limits on the cores, memory and GPUs of all nodes, such as --cores-total.
     """
 
     autoscaler: str

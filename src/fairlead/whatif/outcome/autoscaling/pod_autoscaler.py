@@ -101,8 +101,8 @@ def new_shortages(
 ) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
     """Return the autoscalers of the run `changed` that lack replicas because of the change.
 
-    Their metrics propose more than maxReplicas for a longer time than in the run `without`. The
-    difference is at least `LONGER`.
+    In `changed`, the metrics of such an autoscaler propose more than maxReplicas for a longer time
+    than in the run `without`. The difference is at least `LONGER`.
     """
     before = {one.autoscaler: one.shortage for one in without}
     found = []
@@ -175,7 +175,7 @@ def metric_notes(
 ) -> list[str]:
     """Return notes that name the `autoscalers` whose metrics have no value in the simulation.
 
-    `remedy` says how to state a load, as the end of a sentence.
+    `remedy` is the end of a sentence that says how to state a load.
     """
     autoscalers = list(autoscalers)
     notes = []

@@ -18,8 +18,8 @@ _NAMED_MAX: Final = 3
 def without_node_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
     """Return sentences that say why the autoscaler of `outcome` adds no node for `pods`.
 
-    `pods` are the keys of pending pods. Only reached limits count, and pods that the autoscaler
-    ignores; the other reasons are in `outcome.waiting`. Returns "" without such reasons.
+    `pods` are the keys of pending pods. A reason is a reached limit, or that the autoscaler ignores
+    the pod; `outcome.waiting` has all other reasons. Returns "" if there are no such reasons.
     """
     found = (reached_limit_words(outcome.limits, pods), _ignored_words(outcome, pods))
     return " ".join(filter(None, found))

@@ -1,7 +1,7 @@
 """Times that pods waited for a node: median, 95th percentile and longest, in total and by workload.
 
-A wait begins when the pod is created, or at the change if the pod is older. It ends when the pod is
-bound. Pods of DaemonSets and static pods do not count.
+A wait begins when the pod is created, or at the change if the pod is older. The wait ends when the
+pod is bound. Pods of DaemonSets and static pods do not count.
 """
 
 from __future__ import annotations
