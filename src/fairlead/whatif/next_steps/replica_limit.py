@@ -54,10 +54,10 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
 
 
 def _limit_in_the_way(autoscaler: PodAutoscalerOutcome, count: int) -> str:
-    """Return the limit of the HorizontalPodAutoscaler to set to `count`, to keep `count` replicas.
+    """Return which limit of the HorizontalPodAutoscaler must be `count` to keep `count` replicas.
 
-    Metrics that propose fewer replicas are overruled by minReplicas, and metrics that propose more
-    by maxReplicas.
+    The result is minReplicas if the metrics propose fewer replicas, and maxReplicas if they propose
+    more.
     """
     replicas = autoscaler.replicas
     is_reduced = replicas is not None and replicas < count <= autoscaler.maximum

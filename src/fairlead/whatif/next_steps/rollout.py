@@ -146,7 +146,7 @@ def _stopped_rollouts(context: StepContext) -> dict[WorkloadRef, WorkloadEffect]
 
 
 def _price(down: Sequence[WorkloadRef], helped: Sequence[WorkloadRef]) -> str:
-    """Return words about those of the `helped` Deployments that are `down` for a time, or ""."""
+    """Return a clause that says that the Deployments `down` have no ready pod for a time, or ""."""
     if not down:
         return ""
     names = "it" if len(helped) == 1 else listed([str(ref) for ref in down])

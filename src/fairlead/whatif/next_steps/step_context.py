@@ -74,7 +74,7 @@ class StepContext(Struct, frozen=True, dict=True):
         return bool(self.workloads({ref}))
 
     def workloads(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Manifest]:
-        """Return those of the workloads `refs` that the snapshot itself contains."""
+        """Return the workloads of `refs` that are in the snapshot as objects (`has`)."""
         found = {
             WorkloadRef(one.full_kind, *name): one
             for name in {(ref.namespace, ref.name) for ref in refs}
@@ -84,7 +84,7 @@ class StepContext(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], list[Manifest]]:
-        """The objects of the snapshot without replicas, by (namespace, name)."""
+        """The objects of the snapshot by (namespace, name); replicas of one object are left out."""
         found: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
         for one in entries_of(self.manifests):
             if isinstance(one, Manifest):

@@ -91,7 +91,7 @@ def _subject(used: Sequence[_UsedVolume]) -> str:
 
 
 def _needs(used: Sequence[_UsedVolume], place: Place, *, may_get_group: bool) -> str:
-    """Return what the pods of `used` need; with `may_get_group`, a new node group could help."""
+    """Return what the pods of `used` need, with a node group as an option if `may_get_group`."""
     pods = len({pod for one in used for pod in one.pods})
     whose = "its" if len(used) == 1 else "their"
     which = f"{whose} pod needs" if pods == 1 else f"{whose} {pods:,} pods need"

@@ -1,8 +1,8 @@
 """Evictions: the reasons that need special treatment, and loops of evictions.
 
-In a loop, pods are evicted, replaced, and evicted again for the same reason. For example, a pod
-tolerates a NoExecute taint for a limited time. Its replacement may be placed on the tainted node
-again and be evicted again, without end.
+In a loop, pods are evicted, replaced, and evicted again for the same reason. For example, if a pod
+tolerates a NoExecute taint for a limited time, it is evicted after that time. Its replacement may
+be placed on the tainted node again and be evicted again, without end.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The scheduler does not compare the images of a pod with the operating system and the architecture of
 a node. A pod on a node of another platform never becomes ready: its image cannot be pulled, or its
-program cannot be executed. The dump shows for which platforms an image exists: those of the nodes
-on which it runs. Tags and digests are ignored, because a new version of an image usually exists for
-the platforms of the old version.
+program cannot be executed. The dump shows that an image exists for the platforms of the nodes on
+which the image runs. Tags and digests are ignored, because a new version of an image usually exists
+for the platforms of the old version.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ImagePlatforms(Struct, frozen=True):
         return len(self.platforms) < 2
 
     def notes(self, pods: Iterable[tuple[Pod, str, Labels]]) -> Iterator[str]:
-        """Yield a note about those of `pods` that may lack images for their nodes (`may_mismatch`).
+        """Yield a note about the `pods` that may lack images for their nodes (`may_mismatch`).
 
         Each item of `pods` is (pod, name of its node, labels of this node).
         """

@@ -45,15 +45,14 @@ class GangTally(Struct, frozen=True):
 
     A gang does useful work only while at least `minMember` of its members run together.
 
-        finished      every member succeeded, and all members ran at the same time
-        broken        members were preempted; some of the others kept running, but too few
-        lost          resources that preempted members had used until their preemption
-        incomplete    resources that members held while too few members ran
+        finished every member succeeded, and all members ran at the same time broken members were
+        preempted; other members kept running, but too few lost resources that preempted members had
+        used until their preemption incomplete resources that members held while too few members ran
 
     `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x
     nanoseconds (CPU in millicores, memory in bytes). `incomplete_now` are the gangs of which too
-    few members run at the end, sorted by group. `incomplete_for` is the time for which some, but
-    too few members of a gang ran, by group.
+    few members run at the end, sorted by group. `incomplete_for` has, by group, the time for which
+    at least one member, but too few members ran.
     """
 
     gangs: int = 0
@@ -94,8 +93,8 @@ class JobsOutcome(Struct, frozen=True):
     def incomplete(self) -> tuple[IncompleteGang, ...]:
         """The gangs of which some members run at the end, but fewer than the minimum.
 
-        Some are PodGroups, of any scheduler. The others are waiting groups of the batch scheduler
-        that have no PodGroup.
+        A gang is a PodGroup of any scheduler, or a waiting group of the batch scheduler that has no
+        PodGroup.
         """
         known = {one.group for one in self.gangs.incomplete_now}
         waiting = (

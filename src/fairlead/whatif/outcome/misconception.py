@@ -63,8 +63,8 @@ def misconceptions(
 class _Evidence(Struct, frozen=True):
     """The facts of a run that started at `start`.
 
-    Each public method checks one common belief about outages. It returns a Misconception if the
-    run contradicts the belief, else None.
+    Each public method checks one common belief about outages. The method returns a Misconception if
+    the run contradicts the belief, else None.
     """
 
     outage: OutageOutcome
@@ -75,8 +75,8 @@ class _Evidence(Struct, frozen=True):
     def five_minutes(self) -> Misconception | None:
         """Return a note if the time until the first pods left their failed node was not 5 minutes.
 
-        Return None if it was five minutes, or if no pods left a tainted node. Also return None if
-        the first pods were evicted because of a taint that the failure did not cause, such as
+        Return None if the time was 5 minutes, or if no pods left a tainted node. Also return None
+        if the first pods were evicted because of a taint that the failure did not cause, such as
         out-of-service. Nodes that were tainted before the run are ignored, because it may be
         unknown when they failed.
         """

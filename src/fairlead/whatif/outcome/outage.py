@@ -3,9 +3,9 @@
     a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
     a pod     down, not replaced ─▶ its replacement waits for a node ─▶ up again
 
-A replacement pod has the key of the pod that it replaces. If it runs, the pod is back. A node is
-out of service in all states except READY and CORDONED. A pod is affected as soon as its node is out
-of service.
+A replacement pod has the key of the pod that it replaces. If the replacement runs, the pod is back.
+A node is out of service in all states except READY and CORDONED. A pod is affected as soon as its
+node is out of service.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class NodeSample(Struct, frozen=True):
 class AffectedPodSample(Struct, frozen=True):
     """Numbers of affected pods, by state, from the instant `at` until the next sample.
 
-    `evicted` counts their evictions up to `at`.
+    `evicted` counts the evictions of these pods up to `at`.
     """
 
     at: Instant
@@ -152,15 +152,15 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     """The times at which a node's failure reached each stage; None for a stage not reached.
 
     If the node failed several times, the times are those of the failure that led to the first
-    eviction of a pod. If no pod was evicted, they are those of the first failure that the control
-    plane noticed, or else of the first failure.
+    eviction of a pod. If no pod was evicted, the times are those of the first failure that the
+    control plane noticed. If it noticed no failure, they are those of the first failure.
 
     `quiet_at` is the time at which the node's kubelet stopped reporting. From `unready_at` on, the
     condition Ready was not True. A slow kubelet reports late but never stops, so its `quiet_at` is
     equal to `unready_at`. At `tainted_at`, the node got a NoExecute taint. `back_at` is the time at
     which the node last returned to service; None if it is out of service at the end. `returns`
-    counts how often it returned. `pods` counts the pods of the node, `evicted` those of them that
-    were deleted. A pod that was on several failed nodes in turn counts for each of them.
+    counts how often it returned. `pods` counts the pods of the node, `evicted` those of its pods
+    that were deleted. A pod that was on several failed nodes in turn counts for each of them.
     `first_eviction_why` is the reason of the first eviction.
     """
 
@@ -278,12 +278,13 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     `concerned` is the number of pods whose nodes went out of service. `replaced` is the number of
     these pods whose replacements run at the end. `back_with_node` is the number that run again on
-    their own nodes, which returned. Of the pods in `back_with_node`, `late_with_node` counts those
-    whose node failed again at least once before they were up, and `last_with_node` those that were
-    up again only after the last failure. The other pods are `lost`. `preempted` are the pods that
-    were preempted to make room for replacements. `first_eviction_at` and `last_eviction_at` are
-    None if no pod was evicted; `first_back_at` and `last_back_at` are None if no pod came back.
-    `last_return_at` is the time at which the last pod was back on its own node; None if no pod was.
+    their own nodes, which returned. Of the pods in `back_with_node`, `late_with_node` counts the
+    pods whose node failed again at least once before they were up. `last_with_node` counts the pods
+    that were up again only after the last failure. The other pods are `lost`. `preempted` are the
+    pods that were preempted to make room for replacements. `first_eviction_at` and
+    `last_eviction_at` are None if no pod was evicted; `first_back_at` and `last_back_at` are None
+    if no pod came back. `last_return_at` is the time at which the last pod was back on its own
+    node; None if no pod was.
     """
 
     concerned: int

@@ -56,13 +56,13 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     not completed, or completed before the run. `first_started_at` is the first start of the pod or
     of a pod that it replaces, None if no start was observed. In `requests`, CPU is in millicores,
     and other resources are in bytes or whole numbers. `is_initial` means that the pod has existed
-    since the start of the run. `is_terminating` means that its deletion was requested but is not
-    complete. `revision` is the template revision of its `owner`, "" if unknown. `belongs_to_node`
-    means that the pod is static or of a DaemonSet. If such a pod has no node yet, `pinned_to` is
-    the name of the node that it waits for. `awaits_volume_detachment` means that the pod has a
-    node, but waits for a volume that is attached to another node. Such a pod counts as pending.
-    `devices` maps resources such as `gpu.example.com devices` to the number of devices that the
-    pod's claims hold on the node.
+    since the start of the run. `is_terminating` means that the deletion of the pod was requested
+    but is not complete. `revision` is the template revision of its `owner`, "" if unknown.
+    `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no node yet,
+    `pinned_to` is the name of the node that it waits for. `awaits_volume_detachment` means that the
+    pod has a node, but waits for a volume that is attached to another node. Such a pod counts as
+    pending. `devices` maps resources such as `gpu.example.com devices` to the number of devices
+    that the pod's claims hold on the node.
     """
 
     namespace: str
@@ -191,14 +191,15 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `lowest_healthy` is the lowest number of healthy pods
     during the run, and `needed` the required number. If the required number changes, both numbers
     are from the instant at which the budget lacks the most healthy pods. If the budget never lacks
-    any, this is the instant with the fewest healthy pods beyond the required number. If the budget
-    has no pod at first and the number of healthy pods never falls, both numbers are from the end.
-    `displaced` pods were preempted, evicted or deleted with their nodes. Evictions of `refused`
-    pods were refused at least once. `shortage` is the largest number of healthy pods that the
-    budget lacked at one instant. An instant counts only if the budget had more healthy pods at an
-    earlier instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of
-    the budget, None if the budget was deleted. `never_allows` is set if the budget at the end needs
-    all its pods. Such a budget allows no disruption even if all its pods are healthy.
+    healthy pods, the numbers are from the instant with the fewest healthy pods beyond the required
+    number. If the budget has no pod at first and the number of healthy pods never falls, both
+    numbers are from the end. `displaced` pods were preempted, evicted or deleted with their nodes.
+    Evictions of `refused` pods were refused at least once. `shortage` is the largest number of
+    healthy pods that the budget lacked at one instant. An instant counts only if the budget had
+    more healthy pods at an earlier instant. So new pods of a scale-up are not a shortage.
+    `selector` selects the pods of the budget, None if the budget was deleted. `never_allows` is set
+    if the budget at the end needs all its pods. Such a budget allows no disruption even if all its
+    pods are healthy.
     """
 
     pdb: str
@@ -357,8 +358,8 @@ class Undrained(Struct, frozen=True, kw_only=True):
 class Skipped(Struct, frozen=True, kw_only=True):
     """A command without effect; it belongs to a step of the experiment.
 
-    Either the object that the command concerns did not exist, or the command requested an eviction
-    that was refused.
+    The object that the command concerns did not exist, or the command requested an eviction that
+    was refused.
     """
 
     what: str
@@ -375,8 +376,8 @@ class ObjectError(Struct, frozen=True):
     and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks a
     pod. `revision` is the template revision of these pods, "" if the workload has no revisions or
     is a DaemonSet. `is_failed_job` means that the subject is a failed Job, which creates no more
-    pods. `is_failing_job` means that it is a Job that can no longer succeed, because of failed
-    indexes.
+    pods. `is_failing_job` means that the subject is a Job that can no longer succeed, because of
+    failed indexes.
     """
 
     subject: str
@@ -502,9 +503,9 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     that the steps delete. `failing_revisions` are the revisions whose pods fail to start in the
     dump; new pods of these revisions do not start either. `unfinished_resizes` are the keys of
     running pods that keep their former resources although the steps resize them. `awaited_removals`
-    are the times at which the node autoscaler may remove nodes, one for each node. It is () if the
-    run settled, or if the run also waited for other changes. `kubectl_drain` is the result of
-    kubectl's checks when the drains of steps begin.
+    are the times at which the node autoscaler may remove nodes, one for each node.
+    `awaited_removals` is () if the run settled, or if the run also waited for other changes.
+    `kubectl_drain` is the result of kubectl's checks when the drains of steps begin.
     """
 
     started_at: Instant
@@ -622,8 +623,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     def unfinished_deletions(self) -> str:
         """A sentence about pods that are on nodes but are being deleted; "" without such pods.
 
-        A replacement has the key of the pod that it replaces, so `pods` has at most one of the two.
-        The nodes and `allocations` have both.
+        A replacement has the key of the pod that it replaces, so `pods` has only one of these two
+        pods. The nodes and `allocations` have both pods.
         """
         count = sum(pod.is_terminating for node in self.nodes for pod in node.pods)
         placed = sum(pod.is_terminating for pod in self.placed)

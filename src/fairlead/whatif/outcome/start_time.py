@@ -13,9 +13,9 @@ from fairlead.engine.core.instant import DurationNs
 class StartTimeRow(Struct, frozen=True, kw_only=True):
     """The start time of one pod, workload or gang, as percentiles over all simulations.
 
-    `subject` is its name, `kind` is "pod", "workload" or "gang", and `pods` is the number of its
-    waiting pods. `started` is the number of simulations in which the subject starts. A percentile
-    is None if the subject starts in too few simulations.
+    `subject` is the name of the pod, workload or gang, `kind` is "pod", "workload" or "gang", and
+    `pods` is the number of the subject's waiting pods. `started` is the number of simulations in
+    which the subject starts. A percentile is None if the subject starts in too few simulations.
     """
 
     subject: str
@@ -33,7 +33,7 @@ class StartTimes(Struct, frozen=True, kw_only=True):
     `draws` is the number of simulations, each with randomly drawn remaining runtimes. `running` is
     the number of running pods. `known` is the number of these pods with a known runtime. `stated`
     is the number of pods with a runtime from a file. Each simulation covers at most the time
-    `look_ahead`. Without a known runtime, nothing is simulated: `draws` is 0, and `rows` is empty.
+    `look_ahead`. If no runtime is known, nothing is simulated: `draws` is 0, and `rows` is empty.
     """
 
     draws: int

@@ -64,7 +64,7 @@ class WorkloadRef(Struct, frozen=True, order=True, cache_hash=True):
     def __str__(self) -> str:
         """Return a name such as `deploy/store/web` or `the program in deploy/etl/orders`.
 
-        For the kinds that --scale can scale, it has the form that --scale accepts.
+        For the kinds that --scale can scale, the name has the form that --scale accepts.
         """
         kind = self.object_kind
         the = "" if kind == self.kind else f"the {_PROGRAM_IN}"
@@ -74,8 +74,8 @@ class WorkloadRef(Struct, frozen=True, order=True, cache_hash=True):
     def object_kind(self) -> str:
         """The kind of the object that `namespace` and `name` identify.
 
-        It differs from `kind` only if a program created the pods of the workload. In this case, it
-        is the kind of the object in which the program runs.
+        If a program created the pods of the workload, the result is the kind of the object in which
+        the program runs. Otherwise, it is `kind`.
         """
         return self.kind.removeprefix(_PROGRAM_IN)
 
@@ -105,7 +105,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     `wanted` is the number of pods that should be ready at the end. `before`, `lowest` and `at_end`
     are the numbers of pods that were ready at the start, at the worst moment and at the end.
     `lowest_for` is the total time for which only `lowest` pods were ready, and `gaps` is the number
-    of periods that it consists of. `lowest_for` is None if `lowest` is less than `wanted` and the
+    of separate periods in this time. `lowest_for` is None if `lowest` is less than `wanted` and the
     number of ready pods remains at `lowest` until the end. If `has_ended`, the time from the last
     change of the number to the end of the run does not count. `ready_counts` has each change of the
     number of ready pods: the time of the change and the new number. It is () for permanent
@@ -139,8 +139,8 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     def lowest_for_words(self) -> str:
         """The time for which only `lowest` pods were ready, such as `5m51s`.
 
-        If it consists of several periods, the text says so: `20m20s in 20 gaps`. If the last period
-        lasts until the end, the text is `to the end`.
+        If the time consists of several periods, the text says so: `20m20s in 20 gaps`. If the last
+        period lasts until the end, the text is `to the end`.
 
         The text is "" if `lowest` is at least `before` or at least `wanted`.
         """
@@ -155,7 +155,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     def has_ended(self) -> bool:
         """Whether fewer pods are ready at the end than at the start, but not fewer than `wanted`.
 
-        This is False if the number of ready pods was ever lower than at the end.
+        The result is False if the number of ready pods was ever lower than at the end.
         """
         return self.wanted <= self.at_end == self.lowest < self.before
 

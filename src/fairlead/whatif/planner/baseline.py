@@ -84,9 +84,9 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
 
     The snapshot is simulated first if workloads have too few or too many pods, rollouts were in
     progress or pods were starting (`dump_activity`). The baseline is then the end of this
-    simulation. Otherwise, it is the unchanged snapshot. The snapshot is also used unchanged if no
-    pods were starting, and if the simulation creates no missing pods, deletes no surplus pods and
-    ends no rollout.
+    simulation. Otherwise, the baseline is the unchanged snapshot. The snapshot is also used
+    unchanged if no pods were starting, and if the simulation creates no missing pods, deletes no
+    surplus pods and ends no rollout.
 
     `autoscale`, `places_gangs` and `lost` are used only for the notes (`plan_notes`). `model` is
     the model of `snapshot` with `scheduler` and `seed`, if the caller has made it.
@@ -164,10 +164,10 @@ def activity_note(activity: DumpActivity) -> tuple[str, ...]:
 def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
-    The first run ends when nothing changes any more, or at its time limit. If it reaches this limit
-    although the cluster came to rest, for example because a pod terminates without end, a second
-    run ends at the time at which the cluster came to rest in the first run. There is no second run
-    if the cluster did not come to rest, or was at rest from the start.
+    The first run ends when nothing changes any more, or at its time limit. The first run may reach
+    this limit although the cluster came to rest, for example because a pod terminates without end.
+    Then a second run ends at the time at which the cluster came to rest in the first run. There is
+    no second run if the cluster did not come to rest, or was at rest from the start.
     """
     until_rest = replace(experiment, steps_begin=None)
     finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)
@@ -252,7 +252,7 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 
 
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
-    """Return the workloads that have fewer `existing` pods than they want (`_wanted`).
+    """Return the workloads that want more pods (`_wanted`) than the number in `existing`.
 
     For a DaemonSet, the wanted number comes from its status, because only the controller knows this
     number. If the status lacks the number, the DaemonSet is included only if it has no pods. A Job

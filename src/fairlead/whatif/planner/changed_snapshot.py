@@ -1,8 +1,8 @@
 """changed_snapshot: the objects of a snapshot after a change, for plans that place all pods.
 
-A what-if simulates the change on the nodes of the cluster. There, a rollout may stop because its
-new pods find no node. A plan for new nodes needs all pods of the changed workloads, so it does not
-simulate the rollout:
+A what-if simulates the change on the nodes of the cluster. On these nodes, a rollout may stop
+because its new pods find no room. A plan for new nodes needs all pods of the changed workloads, so
+it does not simulate the rollout:
 
     scaled workload                   its replicas change; the baseline of the plan creates the
                                       missing pods and deletes the surplus ones
@@ -105,7 +105,7 @@ def changed_snapshot(snapshot: Snapshot, change: ClusterChange, seed: int) -> Ch
 
 
 def _after(script: ChangeScript, before: Mapping[_Key, Manifest]) -> dict[_Key, Manifest | None]:
-    """Return the objects that `script` creates or changes, after all its steps; None if deleted.
+    """Return the state of each object that `script` changes, after its steps; None if deleted.
 
     `before` are the objects before the change.
     """

@@ -8,8 +8,8 @@
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
 all plugins of the pod's profile. Then the kubelet of the node admits the pod. The pod then runs on
-its node and is ready, until the placement is undone. No time passes, and no controller acts. There
-is one exception: the claims of a pod are created and released with the pod (`pod_claim`).
+its node and is ready, until the placement is undone. No time passes, and no controller acts, with
+one exception: the claims of a pod are created and released with the pod (`pod_claim`).
 
 If the configuration disables a filter that the kubelet also checks, such as NodeResourcesFit, the
 kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
@@ -336,8 +336,8 @@ class ClusterModel:
     def missing_scheduler(self, pod: PodInfo) -> str:
         """Return the reason why no scheduler places `pod`; "" if its schedulerName is known.
 
-        The name is known if it is that of a profile or a batch scheduler. It is also known if a pod
-        of the snapshot with this schedulerName has a node (`other_scheduler`).
+        The schedulerName is known if a profile or a batch scheduler has this name. It is also known
+        if a pod of the snapshot with this schedulerName has a node (`other_scheduler`).
         """
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:
@@ -377,8 +377,8 @@ class ClusterModel:
     def dependents(self, node: str) -> list[Dependent]:
         """Return the objects of the snapshot that describe the node with the name `node`.
 
-        These are its CSINode, its ResourceSlices, and the CSIStorageCapacities whose topology names
-        it.
+        These are the node's CSINode, its ResourceSlices, and the CSIStorageCapacities whose
+        topology names it.
         """
         if self._dependents is None:
             self._dependents = {}
@@ -397,7 +397,7 @@ class ClusterModel:
         return list(self.cluster.pods.values())
 
     def current_objects(self) -> list[ApiObject]:
-        """Return `objects` with the model's present pods in place of the unfinished pods."""
+        """Return `objects`, with the model's present pods instead of all unfinished pods."""
         others = [one for one in self.objects if not isinstance(one, Pod) or is_terminal(one)]
         return [*others, *(pod.pod for pod in self.pods())]
 

@@ -9,8 +9,8 @@
                   after another. So each pod moves once (`plan_drains`). A node that cannot be
                   emptied in this step stays.
     4  proof      After the plan, the nodes that a rule blocks are emptied, too. A node that cannot
-                  be emptied must stay even without the rule. Either a pod fits nowhere else, or
-                  the pods do not fit in addition to those of the plan's nodes.
+                  be emptied must stay even without the rule. Either a pod fits nowhere else, or the
+                  node's pods do not fit in addition to the pods of the plan's nodes.
 
 Chosen nodes are cordoned first. Otherwise, the scheduler, which prefers empty nodes, would place
 pods on the nodes that are removed next. The result is the best of the choices that were tried.
@@ -92,12 +92,12 @@ class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     `total` is the number of nodes in the cluster. `candidates` is the number of nodes from which
-    the plan chooses, and `bound` is the minimum number of them that must stay. `blockers` are
+    the plan chooses, and `bound` is the minimum number of candidates that must stay. `blockers` are
     rules, budgets and pods that prevent the removal of nodes. Such a pod fits no other node even if
     only its own node is emptied. A node in `needed` has no blocker, but the remaining nodes lack
-    room for its pods in addition to those of the plan's nodes. A node in `needed_anyway` is blocked
-    by a rule or a budget. Without this blocker, it would be in `needed`. For the nodes of both
-    lists, `blocker_by_node` contains the pod that does not fit, and the scheduler's reason.
+    room for its pods in addition to the pods of the plan's nodes. A node in `needed_anyway` is
+    blocked by a rule or a budget. Without this blocker, it would be in `needed`. For the nodes of
+    both lists, `blocker_by_node` contains the pod that does not fit, and the scheduler's reason.
     `prices` maps nodes to hourly prices; nodes without a known price are missing. `limit` is the
     maximum number of nodes to remove, None for no limit. `untried` is the number of nodes that were
     not tried, because the limit was already reached.
@@ -105,9 +105,9 @@ class ConsolidationPlan(Struct):
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
     cases, `unsafe` is None. `has_autoscaler` is set if the Deployment or the status of a Cluster
-    Autoscaler shows that the cluster has one. It is also set if the cloud provider runs one by
-    default. `choice` are the nodes that were chosen for the plan, and those that were refused.
-    `labels` has the labels of the chosen nodes.
+    Autoscaler shows that the cluster has one. `has_autoscaler` is also set if the cloud provider
+    runs a Cluster Autoscaler by default. `choice` are the nodes that were chosen for the plan, and
+    those that were refused. `labels` has the labels of the chosen nodes.
     """
 
     total: int
@@ -143,12 +143,12 @@ class ConsolidationPlan(Struct):
 
 
 class ConsolidationSearch:
-    """Finds which of `nodes` can be removed, and why the others stay; the model stays unchanged.
+    """Finds which of `nodes` can be removed, and why the other nodes stay; reverts the model.
 
     `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
-    hourly prices. Of several plans, the one whose nodes have the highest total price is taken, or
-    without prices the one with the most nodes. `planner.deletes_nodes` is set, because the chosen
-    nodes are deleted after their drain.
+    hourly prices. Of several plans, the one whose nodes have the highest total price is taken. If
+    there are no prices, the plan with the most nodes is taken. `planner.deletes_nodes` is set,
+    because the chosen nodes are deleted after their drain.
     """
 
     def __init__(
@@ -223,11 +223,11 @@ def consolidate_safely(
     """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains.
-    `explain` adds the reasons why the other nodes stay; it is called for one plan only. If the
-    plan is not safe, and the pods of some nodes must be placed in a certain order, a second plan
-    leaves these nodes in service. If there is still no safe plan, and the cause is a lack of room
-    (`_lacks_room`), smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller
-    plans is safe, the result is the plan that was found before them.
+    `explain` adds the reasons why the other nodes stay; `explain` is called for only one plan. If
+    the plan is not safe, and the pods of some nodes must be placed in a certain order, a second
+    plan leaves these nodes in service. If there is still no safe plan, and the cause is a lack of
+    room (`_lacks_room`), smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the
+    smaller plans is safe, the result is the plan that was found before them.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -275,7 +275,7 @@ def _tried_alone(
     failed: Mapping[str, Blocker],
     progress: Progress,
 ) -> tuple[list[str], list[Blocker]]:
-    """Return (those of `names` that could be emptied as the only node, blockers of the others).
+    """Return (the nodes in `names` that could be emptied alone, the blockers of the other nodes).
 
     `failed` maps each of `names` to the blocker that was found when other nodes had already been
     emptied. The pods of this blocker's workload are tried first, because they are the most likely
@@ -605,7 +605,7 @@ def _limit(found: ConsolidationPlan) -> str:
 
 
 def _cause_rows(found: ConsolidationPlan) -> list[Json]:
-    """Return a row for each cause; first those that are the only cause for the most nodes."""
+    """Return a row for each cause; the causes that alone keep the most nodes come first."""
     by_cause: dict[BlockCause, set[str]] = {}
     for one in found.blockers:
         by_cause.setdefault(one.cause, set()).add(one.node)

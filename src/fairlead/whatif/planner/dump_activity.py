@@ -66,8 +66,8 @@ def activity_of(model: ClusterModel) -> DumpActivity:
 def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
     """Return the workloads of `model` whose controllers are replacing pods of an old revision.
 
-    A workload is left out if its update strategy keeps pods of several revisions. It is also left
-    out if one of its pods has been waiting to start for longer than _RECENT.
+    A workload is left out if its update strategy keeps pods of several revisions. A workload is
+    also left out if one of its pods has been waiting to start for longer than _RECENT.
     """
     pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
     for pod in model.pods():
@@ -89,8 +89,8 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
 def _starting_pods(model: ClusterModel) -> list[Pod]:
     """Return the pods of `model` whose containers are starting, sorted by key.
 
-    Only pods that were scheduled shortly before the dump (`_is_recent`) are returned, and only if
-    their nodes take pods (`takes_pods`).
+    A pod is returned only if it was scheduled shortly before the dump (`_is_recent`), and its node
+    takes pods (`takes_pods`).
     """
     found = [
         pod.pod

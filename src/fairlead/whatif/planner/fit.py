@@ -112,9 +112,9 @@ def fit(
     """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
     The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that no
-    scheduler places or that a PreEnqueue plugin rejects. Also raises it for an invalid pod of a
-    --pod file. An invalid copy of a workload's pod (--like) is not an error: it ends the count,
-    like a pod that a quota refuses.
+    scheduler places or that a PreEnqueue plugin rejects. Also raises InputError for an invalid pod
+    of a --pod file. An invalid copy of a workload's pod (--like) raises no error, but ends the
+    count, as a pod does that a quota refuses.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)

@@ -274,7 +274,7 @@ def _ref(workload: Json) -> WorkloadRef:
 def _workload(source: NewPods, count: int, scheduler: str) -> Json:
     """Return a workload of `count` pods of `source` whose schedulerName is `scheduler`.
 
-    It is a StatefulSet if each pod has its own claims, and a ReplicaSet otherwise.
+    The workload is a StatefulSet if each pod has its own claims, and a ReplicaSet otherwise.
     """
     pod = source.pod(0)
     meta = {key: pod["metadata"].get(key) or {} for key in ("labels", "annotations")}
@@ -317,10 +317,10 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return (`stop`, `refused_by`), the fields of ElasticFit that say why new pods have no node.
 
-    `own` are the new pods, and the existing pods whose room new pods use. If some are pending,
-    `stop` is the reason of one of them, preferably of a pod that never had a node. If none is
-    pending, `stop` is the first of `outcome.errors` about `subject`, the name of the workload.
-    Return ("", "") if there is no such error.
+    `own` are the new pods, and the existing pods whose room new pods use. If some of these pods are
+    pending, `stop` is the reason of one pending pod, preferably of a pod that never had a node. If
+    no such pod is pending, `stop` is the first of `outcome.errors` about `subject`, the name of the
+    workload. Return ("", "") if there is no such error.
     """
     bound = {one.pod for one in outcome.waits if one.until is not None}
     pending = (pod for pod in own if pod.is_pending)

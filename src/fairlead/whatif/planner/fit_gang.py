@@ -154,7 +154,7 @@ def _place_in_some_domain(
     """Place the next copy, and return the attempt that placed it.
 
     If a domain is too small for a Job, the copy is tried without this domain. If no attempt places
-    the copy, return the first one, in which the pods go where kube-scheduler would put them.
+    the copy, return the first attempt, in which the pods go where kube-scheduler would put them.
     """
     copy = _Copy(model, written, result.count)
     first: _Attempt | None = None
@@ -229,9 +229,9 @@ class _Copy:
 def _domain_of(model: ClusterModel, found: _Attempt) -> _Domain | None:
     """Return the domain in which pod affinity keeps the Job of the pod without room.
 
-    If there are several, such as a rack and its zone, return the one with the fewest nodes, because
-    another rack of the zone may have room. Return None if there is no such domain, or if no pod of
-    the Job has a node.
+    If there are several domains, such as a rack and its zone, return the domain with the fewest
+    nodes, because another rack of the zone may have room. Return None if there is no such domain,
+    or if no pod of the Job has a node.
     """
     if found.refused_by != "scheduling" or found.first is None:
         return None

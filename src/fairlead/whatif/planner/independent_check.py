@@ -1,8 +1,8 @@
 """independent_checks: checks that all start from the same state of a model, on all cores.
 
 Planners ask the same question about thousands of nodes: can this node be drained alone? Each check
-is a hypothesis: its changes and its random choices are reverted. So its result does not depend on
-the checks before it, on the number of cores, or on the process.
+is a hypothesis: its changes and its random choices are reverted. So the result of a check does not
+depend on earlier checks, on the number of cores, or on the process.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def independent_checks(
 
     `check` must leave `model` unchanged, and return a value that can be pickled. The checks are
     distributed to forked processes if possible. If there are fewer than `forked_min` checks, all
-    checks run in this process. The same applies if a profile has plugins of the user, because such
-    plugins may keep a state.
+    checks run in this process. All checks also run in this process if a profile has plugins of the
+    user, because such plugins may keep a state.
     """
     if (
         len(items) < forked_min

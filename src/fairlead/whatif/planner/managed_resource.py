@@ -2,9 +2,9 @@
 
 If a resource of an extender is marked `ignoredByScheduler`, NodeResourcesFit does not check it. If
 the extender is not called either, nothing would check this resource: a pod that requests a GPU
-would fit nodes without GPUs. So NodeResourcesFit checks the resource again, as kubelets do. It
-still ignores a resource that no node reports, because only the extender knows how much of it there
-is.
+would fit nodes without GPUs. So NodeResourcesFit checks the resource again, as kubelets do.
+NodeResourcesFit still ignores a resource that no node reports, because only the extender knows the
+available amount.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """NewPods: a template of new pods, made from a pod or workload in a file or in the cluster.
 
 The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
-pods of a StatefulSet get the next ordinals and their own claims. Those with ordinals below the
+pods of a StatefulSet get the next ordinals and their own claims. Pods with ordinals below the
 partition of its update strategy get the template of its current revision. The pods of a custom
 resource are copies of one of its pods. If the cluster lacks a workload, but pods name it as their
 controller, the new pods are copies of one of these pods. Operators create a claim for each pod,
@@ -106,9 +106,9 @@ class NewPods(Struct, frozen=True):
     it. For a Deployment, this is the ReplicaSet that its controller would create. The scheduler
     reads the selector of `controller` for default topology spread constraints. `stateful_set`
     determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
-    number of replicas of the workload that --like names. It is None for a workload without
-    replicas, such as a Job, and for a template from --pod. It is 0 for a paused Deployment without
-    a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`).
+    number of replicas of the workload that --like names. `replicas` is None for a workload without
+    replicas, such as a Job, and for a template from --pod. `replicas` is 0 for a paused Deployment
+    without a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`).
     `replicas_when` says when the workload has them, in the words of the answer. `autoscaler` is the
     HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for which a
     StatefulSet waits before it creates pods. `kept` is the revision that new pods with ordinals
@@ -361,10 +361,9 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     """Return a template for more pods of `manifest` (a workload), or for copies of it (a pod).
 
     For a custom resource that controls pods, such as a CloneSet, the template is its newest pod in
-    `inventory`. For one that controls a workload, such as an Argo Rollout, it is the template of
-    this workload (`scalable_part`).
-    `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods
-    and for an invalid workload.
+    `inventory`. For a custom resource that controls a workload, such as an Argo Rollout, the
+    template is that of this workload (`scalable_part`). `source` names the file or option. Raises
+    InputError for a DaemonSet, for an object without pods and for an invalid workload.
     """
     value, ref = manifest.value, manifest.ref
     kind = full_kind(manifest.kind.kind, manifest.kind.api_version)
@@ -412,7 +411,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
 def _kept_revision(stateful_set: StatefulSet, inventory: Inventory) -> KeptRevision | None:
     """Return the revision that the partition of `stateful_set` keeps; None if there is none.
 
-    The result is also None if this revision has the newest template.
+    The result is also None if the kept revision has the newest template.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: getStatefulSetRevisions
     """
@@ -490,7 +489,7 @@ def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _member_hint(group: Manifest, inventory: Inventory) -> str:
-    """Return a hint that names a pod of `group`; "" if it is no PodGroup, or has no pods.
+    """Return a hint that names a pod of `group`; "" if `group` is no PodGroup or has no pods.
 
     The pods of a PodGroup need not be alike, so `--like` cannot choose one of them.
     """
@@ -554,7 +553,8 @@ def _template(found: Manifest) -> Mapping[str, Any]:
 def _require_containers(written: Manifest, pod: Mapping[str, Any], field: str) -> None:
     """Raise InputError if `pod`, a pod or a template, has no containers; `field` is its spec.
 
-    The simulation accepts such pods. Here, they would request nothing, so too many would fit.
+    The simulation accepts such pods. In a planner, they would request nothing, so too many would
+    fit.
     """
     if not (pod.get("spec") or {}).get("containers"):
         raise written.refuse("Required value", field=f"{field}.containers")

@@ -111,9 +111,9 @@ class Difference(Struct, frozen=True, kw_only=True, dict=True):
     - `moved`: pods (displaced or not) that are on another node than without the change
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods, and deleted pods, if their workload still wants them but has
-      not created them again. A deleted pod of a StatefulSet may be one that waits for its turn. A
-      deleted pod of any other kind of workload is listed only if the API server refuses its
-      replacement
+      not created them again. A deleted pod of a StatefulSet may only wait until pods with lower
+      ordinals are ready. A deleted pod of any other kind of workload is listed only if the API
+      server refuses its replacement
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that exist only without the change, because the change deletes them or
       prevents their creation. Pods in `gone` and `not_created` are left out. Examples are pods
@@ -122,8 +122,8 @@ class Difference(Struct, frozen=True, kw_only=True, dict=True):
       displaced pods of a deleted namespace, and pods that only a finalizer keeps. The run without
       the change may create a replacement that the other run does not create. This replacement is
       not in `removed` if the old pod is lost on a failed node in the other run
-    - `fewer`: those pods in `removed` that the run without the change creates, after the time of
-      the change
+    - `fewer`: the pods in `removed` that the run without the change creates, after the time of the
+      change
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once
@@ -194,7 +194,7 @@ class Difference(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def replaced(self) -> list[PodUpdate]:
-        """The `updated` pods without those whose new version is still pending."""
+        """The `updated` pods whose new version is not pending any more."""
         return [one for one in self.updated if not one.pod.is_pending]
 
     @property
@@ -331,7 +331,7 @@ def _ended_since_start(run: RunOutcome) -> Iterator[PodEnd]:
 def _returns_with_node(pod: PodEnd) -> bool:
     """Return whether `pod` is a guard pod of OpenShift.
 
-    A guard pod is created again when its node is schedulable again.
+    Its controller creates a guard pod again when the node is schedulable again.
     """
     return pod.belongs_to_node and pod.workload.kind == POD
 
@@ -361,8 +361,7 @@ def _surplus(
     The pods of a deleted namespace are included, because no pod in it is wanted. A DaemonSet has
     all wanted pods on the nodes that are not in `lacking`. On such a node, it has created a pod
     again, or no longer wants one, for example because of a new taint. The pods of failed Jobs and
-    of failed indexes are left out. The Jobs want no more pods, but have not got the results of
-    these pods.
+    of failed indexes are left out. Such Jobs want no more pods, but lack the results of these pods.
     """
     failed = {one.subject for one in changed.errors if one.is_failed_job}
     candidates = [
@@ -491,8 +490,8 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     """Return how many more pods were on failed nodes in `changed` than in `without`.
 
     The numbers are compared node by node; a node with fewer pods in `changed` counts as 0. All pods
-    of a node in `changed` count if the node did not fail in `without`. They also count if the node
-    returned in `without`, and returned later or not at all in `changed`.
+    of a node in `changed` count if the node did not fail in `without`. All pods also count if the
+    node returned in `without`, and returned later or not at all in `changed`.
     """
     if changed.outage is None:
         return 0

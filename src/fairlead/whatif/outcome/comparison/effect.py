@@ -47,14 +47,13 @@ class Effect(Struct, frozen=True, kw_only=True):
     """Two runs and all differences between them.
 
     `lost` are pods that were on failed nodes and do not run again. `loops` are repeated
-    displacements. `errors` are failures of controllers. Each of these three contains only entries
-    that the change causes.
-    `drain` is the result of kubectl's checks of the drained nodes. `packing` compares the
-    placements of pods that both runs schedule again. `waited` are the pods that waited long for a
-    node, and then got one or were deleted. `awaited_returns` are the pods of StatefulSets that ran
-    again only when their failed nodes returned. `deleted_claims` are the PersistentVolumeClaims
-    that are deleted only with the change. `unsimulated` names the part of the change that has no
-    effect because its controller is not simulated.
+    displacements. `errors` are failures of controllers. `lost`, `loops` and `errors` contain only
+    entries that the change causes. `drain` is the result of kubectl's checks of the drained nodes.
+    `packing` compares the placements of pods that both runs schedule again. `waited` are the pods
+    that waited long for a node, and then got one or were deleted. `awaited_returns` are the pods of
+    StatefulSets that ran again only when their failed nodes returned. `deleted_claims` are the
+    PersistentVolumeClaims that are deleted only with the change. `unsimulated` names the part of
+    the change that has no effect because its controller is not simulated.
     """
 
     without: RunOutcome
@@ -98,8 +97,8 @@ class Effect(Struct, frozen=True, kw_only=True):
         """The workloads that want new pods, but do not create them.
 
         These are StatefulSets that wait for older pods, and paused Deployments without a
-        ReplicaSet. Those with newly pending pods, and those whose pods the API server refuses, are
-        left out.
+        ReplicaSet. Workloads with newly pending pods, and workloads whose pods the API server
+        refuses, are left out.
         """
         refused = {one.workload for one in self.errors}
         return [
@@ -172,8 +171,8 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     """Return the effect of `changed` in comparison with `without`.
 
     Node hours and costs of both runs are counted until the end of the longer run. A node that was
-    being deleted in the dump may be drained in both runs. The undrained pods of such a node are
-    part of the effect only if the change drains the node, too.
+    being deleted in the dump may be drained in both runs. The pods left on such a node are part of
+    the effect only if the change drains the node, too.
     """
     without, changed = _counted_to(changed, without), _counted_to(without, changed)
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))
@@ -219,7 +218,7 @@ def _additional_undrained(
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors in `changed` that are not in `without`, or have a lower `missing` there.
+    """Yield the errors in `changed` that are not in `without`, or lack more pods than there.
 
     If a Job exceeds its deadline in `without`, but fails for another reason in `changed`, the error
     is yielded, too. Messages are not compared, because they contain the names of the pods of each

@@ -1,7 +1,7 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
-Nodes with the same value of a label form a pool. Without a label, all nodes are one pool. Only pods
-on ready nodes count, because pods on other nodes do not run. Amounts include only schedulable
+Nodes with the same value of a label form a pool. If no label is given, all nodes are one pool. Only
+pods on ready nodes count, because pods on other nodes do not run. Amounts include only schedulable
 nodes, which are ready and not cordoned. Pods cannot use the free resources of other nodes.
 """
 
@@ -68,8 +68,8 @@ def node_pools(
 
     The pools whose nodes the change affects come first, even if these nodes are back at the end.
     Then come the pools with other differences, and finally the pools without differences. The pools
-    of each of these groups are sorted by name. Of several labels, the first one that a node has is
-    used (`PoolNames`). If `labels` is (), all nodes are one pool.
+    of each of these groups are sorted by name. If there are several labels, the first label that a
+    node has decides its pool (`PoolNames`). If `labels` is (), all nodes are one pool.
     """
     names = None
     if labels:

@@ -62,7 +62,8 @@ class PodRole(Struct, frozen=True):
 
         `displaced` are the keys of pods that were preempted or evicted. `lost` are the keys of pods
         whose nodes the change deleted. A pod in `lost` counts as displaced if it ran before the
-        change. It also counts if it existed before the change and has since been deleted.
+        change. A pod in `lost` also counts if it existed before the change and has since been
+        deleted.
         """
         if self.after.key in displaced:
             return True
@@ -183,9 +184,9 @@ def pod_roles(
 def _was_deleted(before: PodEnd, after: PodEnd, displaced: Collection[str]) -> bool:
     """Return whether the change deleted the pod; False if its key is in `displaced`.
 
-    `before` and `after` have the same key. Usually, they are counterparts. There is an exception:
-    `after` was deleted and still exists, for example because the kubelet of its node does not
-    answer. The counterpart of `before` may then be a pod that a rollout created.
+    `before` and `after` have the same key. Usually, the two pods are counterparts. There is an
+    exception: `after` was deleted and still exists, for example because the kubelet of its node
+    does not answer. The counterpart of `before` may then be a pod that a rollout created.
     """
     is_deleted = after.is_terminating and not before.is_terminating
     return is_deleted and after.key not in displaced

@@ -30,7 +30,7 @@ class AwaitedReturn(Struct, frozen=True):
     """A pod of a StatefulSet that started again only when its failed `node` had returned.
 
     A StatefulSet creates a pod again only after the kubelet has confirmed the deletion of the old
-    pod. The kubelet of a failed node confirms it when the node returns.
+    pod. The kubelet of a failed node confirms the deletion when the node returns.
 
     `pod` is the state of the new pod at the end of the run. `missed` is the time from the eviction
     of the old pod to the start of the new one.

@@ -44,9 +44,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
     `ended` counts the `completed` and `failed` pods that existed already when the run began.
     `fewer` counts the `removed` pods that never existed in the run with the change. `missing`
-    counts the pods that the workload wants but could not create. It also counts those that a
-    StatefulSet creates only after another pod is ready, and those of a paused Deployment without a
-    ReplicaSet. Pods in `not_created` or `down` are not counted in `missing`.
+    counts the pods that the workload wants but could not create. `missing` also counts the pods
+    that a StatefulSet creates only after another pod is ready, and the pods that a paused
+    Deployment without a ReplicaSet lacks. Pods in `not_created` or `down` are not counted in
+    `missing`.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
@@ -58,11 +59,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     old revision do not count. `budgets` are the outcomes of the budgets that cover the displaced or
     undrained pods. Budgets that cover other pods of the workload are included if they have too few
     healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
-    more. It also counts pods that are not displaced, moved or new, if the change makes their wait
-    for a node longer. `waited_for` is the longest of these waits. `awaited_node` counts the pods of
-    a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes returned.
-    `is_down_without` is set if both runs had a time without a ready pod, and this time was at least
-    as long in the run without the change.
+    more. `waited` also counts all pods that are not displaced, moved or new, if the change makes
+    their wait for a node longer. `waited_for` is the longest of these waits. `awaited_node` counts
+    the pods of a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes
+    returned. `is_down_without` is set if both runs had a time without a ready pod, and this time
+    was at least as long in the run without the change.
     """
 
     workload: WorkloadRef
@@ -103,10 +104,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def is_harmed(self) -> bool:
         """Whether the change harmed the workload.
 
-        The workload is harmed if pods are pending, gone, not created, undrained, down or failed. It
-        is also harmed if fewer pods than wanted are ready at the end, or if it `had_no_ready_pod`.
-        Finally, it is harmed if pods `waited` for a node or for the return of their node, or if a
-        budget was breached.
+        The workload is harmed if pods are pending, gone, not created, undrained, down or failed.
+        The workload is also harmed if fewer pods than wanted are ready at the end, or if it
+        `had_no_ready_pod`. Finally, it is harmed if pods `waited` for a node or for the return of
+        their node, or if a budget was breached.
         """
         left_over = self._lost + self.undrained + self.failed + self.waited + self.awaited_node
         is_breached = self.budget is BudgetResult.BREACHED
@@ -116,8 +117,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def had_no_ready_pod(self) -> bool:
         """Whether, because of the change, no pod was ready at some time.
 
-        It is False if no pod was ready before the change. It is also False if the time without a
-        ready pod is at least as long in the run without the change.
+        The result is False if no pod was ready before the change. The result is also False if the
+        time without a ready pod is at least as long in the run without the change.
         """
         return self.readiness.had_none and not self.is_down_without
 
@@ -173,8 +174,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
         Of the workloads that preempted pods, at most _PREEMPTORS_MAX are named.
 
-        Evictions are redundant if other counts include all evicted pods. If no pod is lost, these
-        counts must include only evicted pods; they are then shown with the causes of the evictions.
+        Evictions are redundant if other counts include all evicted pods. If no pod is lost, the
+        other counts must include only evicted pods; these counts are then shown with the causes of
+        the evictions.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
@@ -295,7 +297,7 @@ def workload_effects(
 def _priorities(
     workloads: Collection[WorkloadRef], without: RunOutcome, changed: RunOutcome
 ) -> dict[WorkloadRef, int]:
-    """Return the highest priority of the pods of each of `workloads`; those without pods lack it.
+    """Return the highest priority of the pods of each of `workloads` that has pods.
 
     If a workload has pods that changed in one of the runs, only these pods count. This avoids a
     search in all pods of a large cluster.
@@ -311,7 +313,7 @@ def _priorities(
 
 
 def _highest(pods: Iterable[PodEnd], workloads: Collection[WorkloadRef]) -> dict[WorkloadRef, int]:
-    """Return the highest priority of those of `pods` that belong to each of `workloads`."""
+    """Return, for each of `workloads`, the highest priority of its pods in `pods`."""
     found: dict[WorkloadRef, int] = {}
     for pod in pods:
         if (ref := pod.workload) in workloads:
@@ -358,10 +360,10 @@ def _add_later_pods(
 ) -> None:
     """Count pods as "missing" if a StatefulSet creates them only after another pod is ready.
 
-    A StatefulSet with the policy Parallel creates all its pods at once, so none are missing. If the
-    run with the change did not settle, only StatefulSets with pending pods are considered, because
-    only these certainly wait. Also count the wanted pods of a Deployment that has no pods although
-    the run settled: it is paused and has no ReplicaSet.
+    A StatefulSet with the policy Parallel creates all its pods at once, so none of its pods counts
+    as missing. If the run with the change did not settle, only StatefulSets with pending pods are
+    considered, because only these certainly wait. Also count the wanted pods of a Deployment that
+    has no pods although the run settled. Such a Deployment is paused and has no ReplicaSet.
     """
     waiting = {
         ref
@@ -470,11 +472,11 @@ def _add_outdated(
     """For each workload whose rollout is not finished, count its pods of old revisions.
 
     A rollout is not finished if pods of the new revision are pending or cannot be created, or if a
-    StatefulSet or DaemonSet waits for a pod. It is also not finished if the run `changed` ends
+    StatefulSet or DaemonSet waits for a pod. Nor is the rollout finished if the run `changed` ends
     before the cluster has settled. A revision is old in three cases, which are about the end of the
-    run `without`: a pod has the revision; a workload lacks pods of the revision; it is the newest
-    revision of a workload that has pods without a revision label. All other revisions are new. Pods
-    that the update strategy of their workload keeps at an old revision do not count.
+    run `without`: a pod has the revision; a workload lacks pods of the revision; the revision is
+    the newest of a workload that has pods without a revision label. All other revisions are new.
+    Pods that the update strategy of their workload keeps at an old revision do not count.
     """
     continues = not changed.settled
     waiting = {
@@ -572,7 +574,7 @@ def _effect(
 def _is_down_as_long(without: WorkloadReadiness | None, changed: WorkloadReadiness) -> bool:
     """Return whether the time without a ready pod is at least as long in `without` as in `changed`.
 
-    The result is False if one of the two always has a ready pod.
+    The result is False if the workload always has a ready pod in one of the runs.
     """
     if without is None or not (without.had_none and changed.had_none):
         return False
@@ -590,7 +592,7 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 def _steady(
     down: Mapping[WorkloadRef, int], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
-    """Return the readiness of the workloads in `down`; none of them is in `changed.workloads`.
+    """Return the readiness of the workloads in `down`, which must not be in `changed.workloads`.
 
     `down` maps each workload to the number of its pods on failed nodes. `changed.workloads` has
     only workloads whose pods changed in the run. So these nodes had failed before the run.

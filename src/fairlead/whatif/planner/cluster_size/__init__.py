@@ -11,5 +11,5 @@
     size_result        the result of the search
     size_answer        the answer as data
 
-The search reports a set of nodes only after it has scheduled every pod on them.
+The search reports a set of nodes only after it has scheduled every pod on these nodes.
 """

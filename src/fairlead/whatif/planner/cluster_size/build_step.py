@@ -6,8 +6,8 @@ different nodes, all their decisions are equal. A decision depends only on the n
 Often, two builds do not differ at all.
 
 A BuildStep is a state of a build: some pods are placed, and the next pod is not. The steps form a
-tree. Each build is a path in it from the root to a leaf. Nodes are recorded by row, because the
-same node has another name in each build.
+tree. Each build is a path from the root to a leaf of the tree. Nodes are recorded by row, because
+the same node has another name in each build.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class BuildStep(Struct, eq=False):
     """The known results for the next pod of a build, in one state of the nodes.
 
     A build is one way to add nodes until all pods have a node. If a node of the build took the pod,
-    `placed` is the placement. If no node took it, `failure` says why. The reasons in it include
-    those of the new node that was tried last, if any. If both are None, the pod was not scheduled
-    yet. `tries` maps the `id()` of a NodeOffer to the placement on a new node of this offer, or to
-    None if the pod does not fit there. If the pod fits no new node either, the build leaves the pod
-    out and continues with the step `left_out`.
+    `placed` is the placement. If no node took the pod, `failure` says why. If a new node was tried,
+    `failure` includes the reasons of the last one. If `placed` and `failure` are None, the pod was
+    not scheduled yet. `tries` maps the `id()` of a NodeOffer to the placement on a new node of this
+    offer, or to None if the pod does not fit there. If the pod fits no new node either, the build
+    leaves the pod out and continues with the step `left_out`.
     """
 
     placed: KnownPlacement | None = None

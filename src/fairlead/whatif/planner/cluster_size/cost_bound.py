@@ -29,8 +29,8 @@ _PIVOTS_MAX: Final = 10_000
 class CostBound(Struct, frozen=True):
     """The proven minimum `cost` of any set of nodes.
 
-    `unit_prices` are the y of the module's docstring, by resource; `shares` is the fraction of
-    `cost` that each resource causes.
+    `unit_prices` is the vector y in the module's docstring, by resource; `shares` is the fraction
+    of `cost` that each resource causes.
     """
 
     cost: float
@@ -44,7 +44,7 @@ def cost_bound(
     """Return a lower bound on the cost of nodes that hold `demand`.
 
     `demand[r]` is the amount of resource r; a node of kind k costs `prices[k]` and has
-    `capacities[k][r]`. Without demand or without kinds, the bound is 0.
+    `capacities[k][r]`. If there is no demand or no kind of node, the bound is 0.
     """
     wanted = np.array(demand, np.float64)
     capacity = np.maximum(np.array(capacities, np.float64).reshape(len(prices), len(demand)), 0)

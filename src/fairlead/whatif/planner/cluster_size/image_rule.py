@@ -78,7 +78,7 @@ class ImageRule:
         return found
 
     def notes(self, pods: Iterable[PodInfo]) -> Iterator[str]:
-        """Yield a note about those of `pods` to which this rule added a node affinity."""
+        """Yield a note about the `pods` to which this rule added a node affinity."""
         found = Counter(str(workload_of(pod.pod)) for pod in pods if id(pod.shape) in self._changed)
         if found:
             names = [f"{counted(count, 'pod')} of {one}" for one, count in sorted(found.items())]

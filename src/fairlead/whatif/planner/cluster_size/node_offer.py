@@ -4,14 +4,15 @@ Nodes form a pool if they are equal except for place, type, size and devices. Ne
 can be in each zone of the cluster that has a Ready node. If no present node of the pool has a zone,
 new nodes have a zone only if their type is sold in certain zones only. A file of instance types
 determines the types of a pool's new nodes. A type must have the architecture, operating system and
-capacity type of the pool. Without a file, new nodes can have the types of the pool's present nodes.
-Nodes of one type with different devices count as several types. If the nodes of the pool belong to
-a NodePool of Karpenter, new nodes meet the requirements of the NodePool.
+capacity type of the pool. If there is no file, new nodes can have the types of the pool's present
+nodes. Nodes of one type with different devices count as several types. If the nodes of the pool
+belong to a NodePool of Karpenter, new nodes meet the requirements of the NodePool.
 
-A new node is modelled on an existing node of its pool, if possible one of its type. The new node
-has the same labels, taints, static pods and volume limits, and pods of the same DaemonSets. If it
-has the same type as the existing node, it also has the same devices (ResourceSlices). What it
-reserves for the system follows from the nodes of its pool (`SystemReservations`).
+A new node is modelled on an existing node of its pool, if possible on a node of the same type. The
+new node has the same labels, taints, static pods and volume limits, and pods of the same
+DaemonSets. If it has the same type as the existing node, it also has the same devices
+(ResourceSlices). The resources that the new node reserves for the system follow from the nodes of
+its pool (`SystemReservations`).
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ class NodeOffer(Struct, frozen=True):
     node has the type of `sample`, with its labels. `size` names the properties in which offers of
     the same type differ. The properties are the size of the machine (`8/32Gi` in clusters of k3s),
     the maximum number of pods (`110 pods`), and the devices (`4 gpu.example.com devices`). `size`
-    is "" if offers of the type differ in none of these. Nodes of two offers with the same `devices`
-    have equal devices.
+    is "" if the offers of the type do not differ in these properties. Nodes of two offers with the
+    same `devices` have equal devices.
     """
 
     pool: str
@@ -168,8 +169,8 @@ def node_offers(
     """Return the kinds of nodes that could replace `infos`, which are nodes of `model`.
 
     `headroom` is the fraction of CPU and memory to keep free. `stated` are the instance types from
-    a file. Without them, the types of `infos` are offered. `node_pools` are the NodePools of
-    Karpenter. If a pool of nodes belongs to a NodePool, its new nodes have only types and zones
+    a file. If `stated` is empty, the types of `infos` are offered. `node_pools` are the NodePools
+    of Karpenter. If a pool of nodes belongs to a NodePool, its new nodes have only types and zones
     that the NodePool allows.
     """
     found: list[NodeOffer] = []
@@ -303,8 +304,8 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """Return the nodes of each pool by name of the pool.
 
     The name is the cloud provider's label for node pools, as `key=value`. If several pools have the
-    same value, the labels that distinguish these pools are added. Without a provider's label, the
-    name consists of the labels that distinguish the pool from all others, or of its taints.
+    same value, the labels that distinguish these pools are added. If the nodes have no such label,
+    the name consists of the labels that distinguish the pool from all others, or of its taints.
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
@@ -328,7 +329,7 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
 
 
 def _without_deprecated(labels: frozenset[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return `labels` without the deprecated ones that repeat the value of a stable label."""
+    """Return `labels` without deprecated labels that repeat the value of a stable label."""
     return [(key, value) for key, value in labels if (STABLE.get(key), value) not in labels]
 
 
@@ -357,7 +358,7 @@ class _Type(Struct, frozen=True):
         return None if self.stated is None else self.stated.labels
 
     def zones(self, zones: Sequence[str]) -> list[str]:
-        """Return those of `zones` in which the instance type is sold."""
+        """Return the zones of `zones` in which the instance type is sold."""
         sold = () if self.stated is None else self.stated.zones
         return [zone for zone in zones if not sold or zone in sold]
 
@@ -416,9 +417,9 @@ def _stated_types(
 
     The types have the architecture and the operating system of the pool; a type without a stated
     operating system can run any. If some types in `stated` have the capacity type of the pool, only
-    these are returned. The types meet `rules`, the requirements of a NodePool. Types on which the
-    reservation for the system leaves no CPU or no memory are left out. If members of one type have
-    different devices, the result contains the type once for each kind of devices.
+    these types are returned. The types meet `rules`, the requirements of a NodePool. Types on which
+    the reservation for the system leaves no CPU or no memory are left out. If members of one type
+    have different devices, the result contains the type once for each kind of devices.
     """
     sample = node_to_copy(members)
     by_kind: dict[tuple[str, Hashable], list[NodeInfo]] = {}

@@ -3,11 +3,11 @@
 If there are few sets of N nodes, the loss of each set is tried. Otherwise, the nodes are divided
 into classes. Two new nodes are in one class if they are copies of the same kind and run equal pods.
 Sets with the same number of nodes of each class are equivalent, and only one of them is tried. If
-there are still too many sets, only those whose loss is hardest to survive are tried.
+there are still too many sets, only the sets whose loss is hardest to survive are tried.
 
-Example: of 5 nodes, 3 are equal, and the 2 others differ from them and from each other. There are
-10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes, an equal node and the
-first other node, an equal node and the second other node, and both other nodes.
+Example: of 5 nodes, 3 are equal, and the 2 others differ from all other nodes. There are 10 sets of
+2 nodes. If 10 sets are too many, 4 sets are tried: two equal nodes, an equal node and the first
+other node, an equal node and the second other node, and both other nodes.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _AMOUNTS: Final[tuple[Callable[[NodeInfo], int], ...]] = (
 class NodeSets(Struct, frozen=True):
     """The `sets` of nodes, as names, whose loss the search tries.
 
-    The first sets are those whose loss is hardest to survive; `hardest` is the number of these.
-    `covered` is the number of sets that are in `sets`, or equivalent to one of them. `total` is the
-    number of all sets.
+    The first sets are those whose loss is hardest to survive; `hardest` is the number of such sets.
+    `covered` is the number of sets that are in `sets`, or equivalent to a set in `sets`. `total` is
+    the number of all sets.
     """
 
     sets: tuple[tuple[str, ...], ...]

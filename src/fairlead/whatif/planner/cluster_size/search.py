@@ -232,8 +232,8 @@ class SizeSearch:
     def _begin(self, pods: Sequence[PodInfo]) -> None:
         """Build the nodes in several ways, and keep the best result.
 
-        The best result has the fewest unplaceable pods and then the lowest cost. Of equally good
-        results, the first is kept. The first build makes copies of the present nodes.
+        The best result has the fewest unplaceable pods and then the lowest cost. If several results
+        are equally good, the first is kept. The first build makes copies of the present nodes.
         """
         best: tuple[tuple[int, float], Callable[[], BuildStep]] | None = None
         empty, filled = BuildStep(), BuildStep()
@@ -489,8 +489,8 @@ class SizeSearch:
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
         """Schedule `pod`, on a new node if necessary; return None if the pod got a node.
 
-        If it got none, return the Failure that says why no existing node took it. No node is added
-        in `failed_zone`.
+        If the pod got no node, return the Failure that says why no existing node took the pod. No
+        node is added in `failed_zone`.
         """
         failure = self._schedule(pod)
         if isinstance(failure, Placement):
@@ -518,7 +518,7 @@ class SizeSearch:
         return _VOLUME_CONFLICT in diagnosis.status_of(self._model.node(name).row).reasons
 
     def _next_name(self) -> str:
-        """Return the next free name for a new node; a kept node may have a name such as `new-1`."""
+        """Return the next name for a new node that no kept node has, such as `new-1`."""
         while True:
             self._number += 1
             name = f"new-{self._number}"
@@ -584,8 +584,8 @@ class SizeSearch:
     def _free_room(self, without: Sequence[str] = ()) -> list[float]:
         """Return the total free amount of each resource; the last item is the free pod count.
 
-        The nodes in `without` do not count. Nodes that no pod may enter do not count either; one of
-        them is missing while its failure is tried.
+        The nodes in `without` do not count. Nodes that no pod may enter do not count either. While
+        the failure of such a node is tried, the node is not in the model.
         """
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0
@@ -644,9 +644,9 @@ class SizeSearch:
     def _place_refused(self) -> bool:
         """Place again each pod that its node would refuse now; return whether a pod has moved.
 
-        This is necessary because a new node can add a domain to a topology spread constraint. A
-        node can do so even if its taints repel the pods of the constraint. So a pod that was placed
-        before can exceed maxSkew now, and its replacement would stay pending. A pod stays if
+        This is necessary because a new node can add a domain to a topology spread constraint. A new
+        node adds a domain even if its taints repel the pods of the constraint. So a pod that was
+        placed before can exceed maxSkew now, and its replacement would stay pending. A pod stays if
         neither the present nodes nor a new node take it, or if it ran on a kept node before the
         search.
         """
@@ -752,7 +752,7 @@ class SizeSearch:
     def _survives(self) -> bool:
         """Return whether each pod survives each failure, except the pairs in `SizeResult.pinned`.
 
-        These are pairs (pod, failure): after the failure, the pod fits no node on offer.
+        For a pair (pod, failure) in `pinned`, the pod fits no node on offer after the failure.
         """
         tried = 0
         for failure, gone in self._failures():
@@ -853,7 +853,7 @@ class SizeSearch:
     # --- nodes of one type -----------------------------------------------------------------
 
     def _unify(self) -> None:
-        """Try to replace all nodes by nodes of one type, then do the same for each pool.
+        """Try to replace all nodes by nodes of one type, then the nodes of each pool.
 
         A replacement is kept if it is cheaper.
         """
@@ -1049,7 +1049,7 @@ class SizeSearch:
         return 0
 
     def _choices(self, count: int) -> Iterator[tuple[str, ...]]:
-        """Yield choices of `count` nodes, by name: first random ones, then all choices in order.
+        """Yield choices of `count` nodes, by name: first random choices, then all choices in order.
 
         A choice can occur several times. Nothing is yielded if there are fewer nodes.
         """
@@ -1097,7 +1097,7 @@ class SizeSearch:
     def _rebuilt(self, names: Sequence[str]) -> bool:
         """Remove the nodes in `names`; return False if no cheaper nodes are found for their pods.
 
-        As soon as the new nodes cost as much as the removed ones, no more pods are scheduled.
+        As soon as the new nodes cost as much as the removed nodes, no more pods are scheduled.
         """
         limit = self.result.cost - 1e-9
         pods = self._fail(names)
@@ -1114,7 +1114,7 @@ class SizeSearch:
     def _without(self, names: Sequence[str]) -> bool:
         """Remove the nodes in `names`; return False if one of their pods fits no other node.
 
-        If it returns False, the scheduler's reasons for this pod are counted in `obstacles`.
+        If the result is False, the scheduler's reasons for this pod are counted in `obstacles`.
         """
         pods = self._fail(names)
         for name in names:
@@ -1137,8 +1137,9 @@ class SizeSearch:
 
         Only one pod is tried. It is the pod with the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the
-        removal of many nodes. To try only this pod is much faster than to place all pods that come
-        before it in `pods`. The result still counts a scheduling cycle for each of those pods.
+        removal of many nodes. A trial of only this pod is much faster than the placement of all
+        pods that come before it in `pods`. The result still counts a scheduling cycle for each of
+        those pods.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)

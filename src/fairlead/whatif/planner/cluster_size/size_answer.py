@@ -34,11 +34,11 @@ class SizeQuestion(Struct, frozen=True):
 
     `replaced` is the number of nodes to replace, and `cost` is their present cost per hour. `kept`
     is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of the
-    options --survive, --headroom and --effort. `is_priced` is set if the user gives prices. In this
-    case, `estimated` are the types without a stated price, and `untyped` are the replaced nodes
-    without an instance type. `control_plane` is the number of replaced nodes that run the control
-    plane. `virtual` are the kept virtual nodes, such as Fargate nodes. For each replaced spot node,
-    `spot` contains the label (`key=value`) that marks it as a spot node. `is_changed` is set if the
+    options --survive, --headroom and --effort. `is_priced` is set if the user gives prices. If so,
+    `estimated` are the types without a stated price, and `untyped` are the replaced nodes without
+    an instance type. `control_plane` is the number of replaced nodes that run the control plane.
+    `virtual` are the kept virtual nodes, such as Fargate nodes. For each replaced spot node, `spot`
+    contains the label (`key=value`) that marks it as a spot node. `is_changed` is set if the
     question is about the cluster after a change.
     """
 

@@ -26,8 +26,8 @@ _SHARE_MAX: Final = 0.9
 def parse_survival(texts: Iterable[str]) -> Survival:
     """Return the failures that --survive names: zone, node, nodes=N.
 
-    Raises InputError for any other text, and for a second `zone`. Also raises it if more than one
-    of the texts is `node` or `nodes=N`.
+    Raises InputError for any other text, and for a second `zone`. Also raises InputError if more
+    than one of the texts is `node` or `nodes=N`.
     """
     zones, nodes = False, 0
     for text in texts:
@@ -52,8 +52,8 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
 
     `zones` has the zone of each node, or "" for a node without a zone. If `survival` includes the
     loss of a zone, some node must have a zone. The number of nodes that fail may be at most the
-    number of nodes of the cluster. But up to 10 are always accepted, because a hand-written cluster
-    may have only one node of each pool, for example.
+    number of nodes of the cluster. A number up to 10 is always accepted, because, for example, a
+    hand-written cluster may have only one node of each pool.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):

@@ -34,7 +34,8 @@ class SpreadBlock(Struct, frozen=True):
 class TodaysLoss(Struct, frozen=True):
     """A failure of today's nodes, after which pods find no other node.
 
-    `failed` names the failed zone or nodes. `pods` maps each of these pods to its workload.
+    `failed` names the failed zone or nodes. `pods` maps each pod that finds no other node to its
+    workload.
     """
 
     failed: str
@@ -51,8 +52,8 @@ class SizeResult(Struct):
     removed. `tried` is the number of failures that were tried on the final nodes. `survives` is set
     if every pod survives each of these failures, except for the pairs in `pinned`. If several nodes
     fail at a time, each failure is a set of nodes. `sets` is the number of all such sets.
-    `sets_covered` is the number of sets whose result is known: those that are tried, and those that
-    are equivalent to one of them.
+    `sets_covered` is the number of sets whose result is known: the sets that are tried, and the
+    sets that are equivalent to a tried set.
 
     `cycles` is the number of scheduling cycles. `tried_all_changes` is set if the search ended
     because it had no change left to try. In this case, a larger effort gives the same result.

@@ -72,7 +72,7 @@ def substitutes(
 def _unit_prices(prices: Floats, supplies: Floats) -> Floats:
     """Return the lowest price of a unit of each requirement; row k is about kinds k and later.
 
-    The price is infinite if none of these kinds supplies the requirement.
+    The price is infinite if no kind from k on supplies the requirement.
     """
     units = np.full_like(supplies, np.inf)
     np.divide(prices[:, None], supplies, out=units, where=supplies > 0)
@@ -83,8 +83,8 @@ def _unit_prices(prices: Floats, supplies: Floats) -> Floats:
 def _kinds(offers: Sequence[NodeOffer], required: Sequence[Requirement]) -> list[Kind]:
     """Return the kinds of nodes to choose from, by price.
 
-    A kind is left out if it supplies nothing that is required. It is also left out if another kind
-    costs at most as much and supplies at least as much.
+    A kind is left out if it supplies nothing that is required. A kind is also left out if another
+    kind costs at most as much and supplies at least as much.
     """
     supplies = [tuple(each.supplies[at] for each in required) for at in range(len(offers))]
     alike: dict[tuple[object, ...], list[int]] = {}

@@ -36,10 +36,10 @@ class Survival(Struct, frozen=True):
     ) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (name, failed nodes) for each failure.
 
-        `infos` returns the nodes that may fail. It is called again for each zone, because the
-        caller may add nodes in between. `offers` returns the offers of the new nodes by name.
-        If several nodes fail at a time, `only_hardest` yields only those sets of nodes whose loss
-        is hardest to survive. It does not affect failures of a zone or of one node.
+        `infos` returns the nodes that may fail. `infos` is called again for each zone, because the
+        caller may add nodes in between. `offers` returns the offers of the new nodes by name. If
+        several nodes fail at a time, `only_hardest` yields only those sets of nodes whose loss is
+        hardest to survive. `only_hardest` does not affect failures of a zone or of one node.
         """
         if self.zones:
             for zone in sorted({info.labels.get(ZONE, "") for info in infos()} - {""}):

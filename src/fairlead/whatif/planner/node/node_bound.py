@@ -36,7 +36,7 @@ class NodeBound(Struct, frozen=True, order=True):
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return a lower bound on how many of `nodes` must stay; all nodes not in `nodes` do stay.
+    """Return a lower bound on how many of `nodes` must stay; all nodes outside `nodes` stay.
 
     The bound considers only the pods that a controller would replace after a drain.
     """

@@ -2,9 +2,9 @@
 
 Labels that identify only the existing node (`own_labels`) get the name of the new node as their
 value. So the new node cannot reach local volumes of the existing node. `own_pods` are the static
-pods and the pods of DaemonSets on the new node. Each DaemonSet of the snapshot runs a pod there if
-its template allows that. If the snapshot lacks a DaemonSet, its pod is copied from the existing
-node. Static pods are copied too.
+pods and the pods of DaemonSets on the new node. Each DaemonSet of the snapshot runs a pod on the
+new node if its template allows that. If the snapshot lacks a DaemonSet, its pod is copied from the
+existing node. Static pods are copied too.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def node_like(info: NodeInfo, name: str, own: Iterable[str]) -> Node:
 def _healthy(posted: NodeCondition) -> NodeCondition:
     """Return the condition `posted` as a healthy kubelet reports it.
 
-    Return it unchanged if kubelets do not report conditions of its type.
+    If kubelets do not report conditions of this type, return `posted` unchanged.
     """
     found = HEALTHY.get(posted.type)
     if found is None:

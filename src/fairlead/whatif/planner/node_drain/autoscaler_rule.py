@@ -3,11 +3,11 @@
 The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
 Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
 
-Cluster Autoscaler does not manage the nodes of Karpenter. So three of its rules do not apply there:
-those about local storage, pods of custom resources, and pods of kube-system. Karpenter removes
-nodes with such pods. Annotations apply on all nodes, because a user has set them to keep the pod.
-The rule about pods without a controller applies on all nodes, too, because such a pod would be
-lost.
+Cluster Autoscaler does not manage the nodes of Karpenter. So three of its rules do not apply to
+these nodes: the rules about local storage, pods of custom resources, and pods of kube-system.
+Karpenter removes nodes with such pods. Annotations apply on all nodes, because a user has set them
+to keep the pod. The rule about pods without a controller applies on all nodes, too, because such a
+pod would be lost.
 
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
 """
@@ -133,8 +133,8 @@ class AutoscalerRules:
         """Yield the blockers with which `pod` prevents the removal of `node`.
 
         If several rules of Cluster Autoscaler apply, only the first one that it checks yields a
-        blocker. Cluster Autoscaler itself stops there. There is one exception: the annotation
-        safe-to-evict=false always yields a blocker.
+        blocker. Cluster Autoscaler itself checks no further rule. There is one exception: the
+        annotation safe-to-evict=false always yields a blocker.
         """
         of_rule = self._scale_down_blocker(node, pod)
         is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION
@@ -191,7 +191,7 @@ def installed_rules(
 
     The rules have the flags of the Cluster Autoscaler in `manifests`. If `manifests` do not contain
     a Cluster Autoscaler, the rules have the flags of the Cluster Autoscaler that the cloud provider
-    runs. If the provider runs none, they have the default flags.
+    runs. If the provider runs no Cluster Autoscaler, the rules have the default flags.
     """
     installed, (provider, hosted) = installed_flags(manifests), hosted_flags(manifests)
     flags = flags_of_command_line(installed or hosted)
@@ -217,8 +217,9 @@ def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -
     """Return the blocker for a `pod` that Cluster Autoscaler treats as a pod without a controller.
 
     Either the pod has no controller, or its controller is of a kind that Cluster Autoscaler does
-    not accept. It accepts neither custom resources, nor a Pod or a Deployment as the controller.
-    Programs that create pods, such as Spark, set a Pod or a Deployment as the controller.
+    not accept. Cluster Autoscaler accepts neither custom resources, nor a Pod or a Deployment as
+    the controller. Programs that create pods, such as Spark, set a Pod or a Deployment as the
+    controller.
     """
     controller = controller_of(pod.metadata)
     if controller is None:

@@ -104,8 +104,8 @@ def _names(blockers: Iterable[Blocker]) -> ResultTable:
 def _edit_of(blockers: Sequence[Blocker]) -> Json:
     """Return {"edit": the first edit of `blockers`, "helps": the nodes that it helps to empty}.
 
-    An edit that makes a pod fit another node helps only one node (`_Change`). Without an edit, the
-    values are "" and [].
+    An edit that makes a pod fit another node helps only one node (`_Change`). If there is no edit,
+    the values are "" and [].
     """
     first = next((one for one in blockers if one.edit), None)
     if first is None:
@@ -132,7 +132,7 @@ class _Change(Struct):
 
     @property
     def edit(self) -> str:
-        """The text of this edit; if it is a drain command, it drains the first node of `helps`."""
+        """The text of this edit; a drain command in the text drains the first node of `helps`."""
         text = self.form.replace(_OWNER, listed(self.owners, 2))
         return text.replace(_NODE, min(self.helps))
 

@@ -31,11 +31,11 @@ def drain_steps(
 ) -> Iterator[NextStep]:
     """Yield the steps that cordon `to_cordon`, and then drain `nodes` in the given order.
 
-    The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet.
-    If `nodes` is only one node, no step cordons it, because kubectl drain does. `needed` are the
-    flags that kubectl needs. `drains` are the drains of the plan. If some pods of a node must be
-    placed first, a separate command evicts them (`PlannedDrain.first_commands`). This command comes
-    after the drains of all earlier nodes, and directly before the drain of its node.
+    The drains have the pace of `run`. `to_cordon` are the `nodes` that are not cordoned yet. If
+    `nodes` is only one node, no step cordons it, because kubectl drain does. `needed` are the flags
+    that kubectl needs. `drains` are the drains of the plan. If some pods of a node must be placed
+    first, a separate command evicts them (`PlannedDrain.first_commands`). This command comes after
+    the drains of all earlier nodes, and directly before the drain of its node.
 
     Yield nothing if `run` is None or has notes about images. Also yield nothing if the nodes
     return, because kubectl cannot know when the next drain may begin.

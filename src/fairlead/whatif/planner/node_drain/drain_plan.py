@@ -95,7 +95,7 @@ PACES: Final = (1, 2, 4, 8, 16, 32)
 class NewNodesTrial(Struct, frozen=True):
     """Trials with new nodes like each of `nodes`, whose pods have no room elsewhere.
 
-    The last trial had `count` new nodes. With them, `drained` of `nodes` can be drained.
+    The last trial had `count` new nodes. With these new nodes, `drained` of `nodes` can be drained.
     """
 
     nodes: tuple[str, ...]
@@ -111,10 +111,10 @@ class NewNodesTrial(Struct, frozen=True):
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl needs for the `drains`, and `blocked_flags` those that it
-    needs for blocked nodes. `to_cordon` are the nodes of the `drains` that are not cordoned yet.
-    For each workload whose pods take long to stop, `slow` has the longest time that a pod takes.
-    `snapshot` are the words that name the snapshot in a command. `completed` sets these five
+    `flags` are the flags that kubectl needs for the `drains`, and `blocked_flags` are the flags
+    that it needs for blocked nodes. `to_cordon` are the nodes of the `drains` that are not cordoned
+    yet. For each workload whose pods take long to stop, `slow` has the longest time that a pod
+    takes. `snapshot` are the words that name the snapshot in a command. `completed` sets these five
     fields. `left_out` are selected nodes that are exempt from drains, with the reasons. `alone` are
     the blocked nodes that could be drained alone, with all other nodes in service. No single change
     unblocks the nodes in `returnable`, but they could be drained if they returned to the cluster
