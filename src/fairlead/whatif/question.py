@@ -172,7 +172,7 @@ def what_if(
 def _controller_notes(change: ClusterChange, effect: Effect, snapshot: Snapshot) -> Iterator[str]:
     """Yield notes about controllers that are not simulated and that the change concerns.
 
-    Without a change, yield those about all such controllers of the dump.
+    If there is no change, yield the notes about all controllers of the dump that are not simulated.
     """
     if not any(map(_has_unusual_owner, samples(snapshot.manifests))):
         return

@@ -18,8 +18,8 @@ but is missing in the dump, the replacement keeps the requests and limits of the
 the autoscaler sets them again.
 
 The replacement has the spec of the old pod if the dump lacks the owner or the template of the
-revision. It also has this spec if admission refuses the template, or if the template has other
-ResourceClaims than the old pod.
+revision. The replacement also has the spec of the old pod if admission refuses the template, or if
+the template has other ResourceClaims than the old pod.
 
 upstream: pkg/controller/statefulset/stateful_set_utils.go: newVersionedStatefulSetPod,
 pkg/controller/daemon/daemon_controller.go: syncNodes
@@ -239,7 +239,7 @@ class OwnerTemplates:
         return replace(pod, metadata=meta, spec=replace(made.spec, node_name=pod.spec.node_name))
 
     def _admitted(self, manifest: Json) -> Pod | None:
-        """Return the pod with its defaults and as admission changes it; None if it is refused.
+        """Return the pod with its defaults and the changes of admission; None if it is refused.
 
         Quotas are not checked, because they still count the pod that is replaced.
         """

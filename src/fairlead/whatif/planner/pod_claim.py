@@ -2,13 +2,13 @@
 
     deleted   the claims that the pod owns disappear: the claims of its ephemeral volumes, and the
               claims from a ResourceClaimTemplate. A ResourceClaim that the pod only names is not
-              deleted, but it is no longer reserved for the pod. It loses its devices if it is
-              reserved for no other pod
+              deleted, but it is no longer reserved for the pod. The ResourceClaim loses its devices
+              if it is reserved for no other pod
     created   the new pod owns new claims of the same names, without volumes and devices
 
 A new claim has the spec of the claim that it replaces. If its StorageClass binds claims immediately
-and can provision volumes, it has a volume that every node can reach. Otherwise, the scheduler finds
-or chooses the volume.
+and can provision volumes, the new claim has a volume that every node can reach. Otherwise, the
+scheduler finds or chooses the volume.
 
 upstream: pkg/controller/volume/ephemeral/controller.go, pkg/controller/resourceclaim/controller.go
 """
@@ -122,9 +122,9 @@ def new_claims(
 ) -> Iterator[Claim | PersistentVolume]:
     """Yield the claims of the new `pod`.
 
-    They replace `claims`, the claims of the old pod. A claim of an ephemeral volume is also yielded
-    if it is missing in `claims` and in `cluster`. If a claim is bound immediately, its volume is
-    also yielded.
+    The new claims replace `claims`, the claims of the old pod. A claim of an ephemeral volume is
+    also yielded if it is missing in `claims` and in `cluster`. If a claim is bound immediately, its
+    volume is also yielded.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
     yield from _unlisted_claims(pod, {claim.key for claim in claims}, cluster)

@@ -66,8 +66,8 @@ def group_size_lines(
 ) -> Iterator[str]:
     """Yield a sentence for each node group whose number of nodes is outside its limits.
 
-    `planned` are the nodes of the plan, and `today` are the nodes before it. A group is left out if
-    the plan does not change the number of its nodes. `manifests` contain the limits.
+    `planned` are the nodes of the plan, and `today` are the nodes before the plan. A group is left
+    out if the plan does not change the number of its nodes. `manifests` contain the limits.
     """
     limits = _limits(manifests)
     before, after = _groups(today, limits), _groups(planned, limits)
@@ -101,7 +101,7 @@ def minimum_of_group(
 
 
 def _limits(manifests: Sequence[Manifest]) -> GroupLimits:
-    """Return the limits of node groups; none if the cluster has no Cluster Autoscaler."""
+    """Return the limits of node groups; no limits if the cluster has no Cluster Autoscaler."""
     flags = cluster_autoscaler_flags(manifests)
     if flags is None:
         return GroupLimits()

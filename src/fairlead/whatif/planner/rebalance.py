@@ -5,11 +5,12 @@ first kind that is possible is taken:
 
     1  A pod that waits for room gets a place, because one other pod of the same or a lower priority
        moves. The first waiting pod for which there is such a move gets a place. Of the moves that
-       help this pod, the one that leaves the nodes most even is taken.
-    2  As 1, but the node of the pod is cordoned until the replacement has a place on another node.
+       help this pod, the move that leaves the nodes most even is taken.
+    2 As 1, but the node of the moved pod is cordoned until the replacement has a place on another
+    node.
        Without the cordon, the scheduler would place the replacement on the same node again.
     3  The loads of the nodes become more even. The fullest node that has a pod whose move helps is
-       chosen. Of its pods, the one whose move lowers the sum of squared loads most is moved.
+       chosen. The pod on this node whose move lowers the sum of squared loads most is moved.
 
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
 averages, nodes are weighted by their size. No move of kind 3 makes its target fuller than its
@@ -22,8 +23,8 @@ Most controllers create the replacement while the old pod still stops (`_Replace
 the scheduler chooses the node of the replacement first. The waiting pod gets a place when the old
 pod is gone.
 
-Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
-0.5; the sum of squares falls from 0.90 to 0.74.
+Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. A move of this pod leads
+to the loads 0.7 and 0.5; the sum of squares falls from 0.90 to 0.74.
 """
 
 from __future__ import annotations
@@ -134,10 +135,9 @@ class RebalancePlan(Struct):
 class _ReplacementOrder:
     """Says for each pod whether its controller creates the replacement before the pod has stopped.
 
-    A ReplicaSet or a ReplicationController does so, unless a quota has no room for both pods. The
-    same holds for a Job whose podReplacementPolicy allows it. A StatefulSet gives its new pod the
-    same name, so it waits until the old pod has stopped. Other controllers are assumed to wait,
-    too.
+    A ReplicaSet or a ReplicationController does so, unless a quota has no room for both pods. A Job
+    also does so if its podReplacementPolicy allows it. A StatefulSet gives its new pod the same
+    name, so it waits until the old pod has stopped. Other controllers are assumed to wait, too.
 
     upstream: pkg/controller/controller_utils.go: FilterActivePods
     """
@@ -264,7 +264,7 @@ class Rebalancer:
         """Make a move that gives a waiting pod a place, keep it in the model, and return it.
 
         Moves with a cordon are tried only if no other move gives any waiting pod a place. Return
-        None if no single move does.
+        None if no single move gives a waiting pod a place.
         """
         stays: dict[str, list[_Candidate]] = {}
         for waiting in list(self._waiting):
@@ -289,9 +289,9 @@ class Rebalancer:
         """Return (best candidate, candidates that stay) for the move of one of `candidates`.
 
         The move of the best candidate gives `waiting` a place, and leaves the nodes the most even;
-        it is None if no move gives `waiting` a place. With `cordons`, the node of the candidate is
-        cordoned during the move. Candidates stay if their replacements would go to the old node,
-        although a cordon of this node might help.
+        the best candidate is None if no move gives `waiting` a place. If `cordons` is set, the node
+        of the candidate is cordoned during the move. Candidates stay if their replacements would go
+        to the old node, although a cordon of this node might help.
         """
         best: tuple[float, _Candidate] | None = None
         stays = []
@@ -408,7 +408,7 @@ class Rebalancer:
     def _moved(
         self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None, *, cordons: bool = False
     ) -> PodMove | None:
-        """Evict `pod`, and schedule its replacement, and also `waiting` if it is not None.
+        """Evict `pod`; schedule its replacement, and also `waiting` if `waiting` is not None.
 
         With `cordons`, the node `info` is cordoned from before the eviction until the replacement
         has a node. Return the move of `pod`. If the replacement is created while `pod` stops, and

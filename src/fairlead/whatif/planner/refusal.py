@@ -39,13 +39,13 @@ _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is 
 class Refusal(Struct, frozen=True):
     """A reason why some nodes refuse a pod; `nodes` is the number of these nodes.
 
-    `plugin` is the plugin that gave the reason. It is "" if PreFilter plugins exclude the nodes
-    (the reason names these plugins), or if an extender refuses them. It is "kubelet" if the
-    scheduler lets the nodes pass, but their kubelets refuse the pod.
+    `plugin` is the plugin that gave the reason. `plugin` is "" if PreFilter plugins exclude the
+    nodes (the reason names these plugins), or if an extender refuses the nodes. `plugin` is
+    "kubelet" if the scheduler lets the nodes pass, but their kubelets refuse the pod.
 
-    `change` describes the smallest change with which the pod would fit one of these nodes. Instead,
-    it can advise to add a node like one of them, or say that no node is large enough. It is "" if
-    no change was found, or if none was searched for.
+    `change` describes the smallest change with which the pod would fit one of these nodes.
+    Alternatively, `change` advises to add a node like one of these nodes, or says that no node is
+    large enough. `change` is "" if no change was found, or if no search was made.
     """
 
     plugin: str
@@ -58,7 +58,7 @@ class NewNode(Struct, frozen=True):
     """The result of adding copies of the nodes `likes` for a pod that fits no existing node.
 
     The nodes are copied in turn. `refusal` is the reason why the copy of the first node refuses the
-    pod, "" if it takes the pod. If no node is large enough for the pod, `likes` is (). If no
+    pod; "" if the copy takes the pod. If no node is large enough for the pod, `likes` is (). If no
     existing node in the zone of the first node takes pods, `failed_zone` is this zone, otherwise
     "". `count` is the number of copies with which the pod is placed even if other pending pods come
     first (`explain.rival`).
@@ -177,7 +177,7 @@ def _nodes_of_each_kind(model: ClusterModel) -> tuple[list[NodeInfo], set[str]]:
 
 
 def size_problem(model: ClusterModel, pod: PodInfo) -> str:
-    """Return which requests of `pod` exceed the size of every node, as text; "" if none do.
+    """Return which requests of `pod` exceed the size of every node, as text; "" if no request does.
 
     The size of a node includes devices that cannot be allocated now, for example because the device
     plugin has stopped.
@@ -225,7 +225,7 @@ def _size(info: NodeInfo) -> tuple[int, int, int, str]:
 
 
 def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
-    """Return the reason why a copy of `node` refuses `pod`; "" if it takes the pod."""
+    """Return the reason why a copy of `node` refuses `pod`; "" if the copy takes the pod."""
     with model.hypothesis():
         copy = copy_node(model, node, f"{node.name}-copy")
         copy.add_to(model)
@@ -254,7 +254,7 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
 
     If no node takes the pod and `changes` is set, the function also searches for changes that help.
     The `change` of a reason is then the smallest change that lets a node with this reason take the
-    pod. The search covers at most REMEDIES_MAX of the nodes that can start pods: those with the
+    pod. The search covers at most REMEDIES_MAX of the nodes that can start pods: the nodes with the
     smallest `shortage` for the pod. If no change is found for any of the reasons, or only drastic
     changes (`RemedyChange`), a new node is tried (`find_new_node`). A drastic change is in the
     result only if nothing else helps. If all nodes are too small for the pod, each `change` says

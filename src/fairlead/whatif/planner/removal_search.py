@@ -15,8 +15,8 @@ these sums, without the scheduler. The order with the highest estimate is tried 
 whose estimate is less than the best saving so far is not tried. A set is not tried either if the
 other nodes have too little room in total for its pods.
 
-Without prices, each node saves the same. If the number of nodes to remove is limited, each order
-ends when the limit is reached.
+If there are no prices, each node saves the same. If the number of nodes to remove is limited, each
+order ends when the limit is reached.
 
 What the search leaves out: with more than `_SETS_OF_MAX` nodes, no sets are tried after the orders.
 An order that is not tried can be better than its estimate, because a node that cannot be emptied
@@ -115,9 +115,10 @@ class RemovalSearch:
         return found
 
     def _best_of_orders(self, limit: int | None) -> RemovalChoice:
-        """Return the best choice of those that the orders yield.
+        """Return the best of the choices that the orders yield.
 
-        Of equally good choices, that of the first order in `_orders` is taken.
+        If several choices are equally good, the choice of the first of these orders in `_orders` is
+        taken.
         """
         estimates = [self._estimate(order, limit) for order in self._orders]
         numbers = sorted(range(len(estimates)), key=lambda at: (-estimates[at], at))
@@ -151,7 +152,7 @@ class RemovalSearch:
     def _known(self, number: int, limit: int | None) -> RemovalChoice | None:
         """Return the choice of at most `limit` nodes for the order `number`; None if it is unknown.
 
-        It is known if an earlier trial of this order shows it.
+        The choice is known if an earlier trial of this order shows it.
         """
         made = self._made.get((self._planner.reorders, number))
         if made is None:
@@ -163,7 +164,7 @@ class RemovalSearch:
         return choice.up_to(limit)
 
     def _better_set(self, known: RemovalChoice, limit: int | None) -> RemovalChoice | None:
-        """Return a choice that is better than `known`; None if none is found.
+        """Return a choice that is better than `known`; None if there is no such choice.
 
         The choice begins with the nodes of a set. Further nodes are added if possible.
         """
@@ -215,11 +216,10 @@ class RemovalSearch:
 class RoomTable:
     """The free resources that the removal of each of the nodes `names` uses up.
 
-    These are called the room of the node: the sum of the requests of the pods that a drain moves,
-    plus the amounts that are free on the node. `free` is the free room of the whole cluster. A set
-    of nodes can be removed only if the sum of their rooms is at most `free`, for each resource and
-    for the number of pods. Then the other nodes have enough room in total, but each pod must fit a
-    single node, too.
+    The room of a node is the sum of the requests of the pods that a drain moves, plus the amounts
+    that are free on the node. `free` is the free room of the whole cluster. A set of nodes can be
+    removed only if the sum of their rooms is at most `free`, for each resource and for the number
+    of pods. This condition is not sufficient, because each pod must fit a single node, too.
     """
 
     def __init__(self, planner: DrainPlanner, names: Sequence[str]) -> None:
@@ -280,7 +280,7 @@ class RoomTable:
         """Return the sets of nodes that are better than `least`, the most valuable set first.
 
         `worths` are the values of the nodes. `least` is a total value and a number of nodes: of two
-        sets with the same value, the larger one is better. Sets whose room exceeds `free`, or with
+        sets with the same value, the larger set is better. Sets whose room exceeds `free`, or with
         more than `limit` nodes, are left out.
         """
         count = len(self._names)

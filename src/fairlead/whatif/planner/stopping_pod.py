@@ -1,9 +1,9 @@
 """StoppingPod: an evicted pod that still stops while its replacement is scheduled.
 
-Until the pod has stopped, it uses its node and its devices, and its volumes are attached. Its
-ResourceClaims stay allocated: those that it owns, and those that it only names and that no other
-pod uses. The claims of its ephemeral volumes stay bound. The copies of the pod and of the claims
-that it owns have other names, because the replacement and its claims have these names.
+Until the pod has stopped, it uses its node and its devices, and its volumes are attached. Two kinds
+of its ResourceClaims stay allocated: claims that it owns, and claims that it only names and that no
+other pod uses. The claims of its ephemeral volumes stay bound. The copies of the pod and of the
+claims that it owns have other names, because the replacement and its claims have these names.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncClaim
 """
@@ -56,7 +56,8 @@ def stopping_pod(pod: Pod, cluster: Cluster, now: Instant) -> StoppingPod:
 def _is_in_use(change: ClaimChange) -> bool:
     """Return whether the replacement cannot have what the pod of `change` uses through the claim.
 
-    The result is True for a volume. For devices, it is True only if no other pod uses them.
+    The result is True for a volume. For devices, the result is True only if no other pod uses the
+    devices.
     """
     claim, after = change.before, change.after
     if isinstance(claim, PersistentVolumeClaim):

@@ -19,7 +19,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 
 
 class WaitingPodCounts(Struct):
-    """Counts of the waiting pods of a snapshot: those `placed`, and those still `without_node`.
+    """Counts of the waiting pods of a snapshot: `placed` pods, and pods still `without_node`.
 
     `preempted` is the number of running pods that were preempted. `lost` is the number of these
     pods that have no node at the end.
@@ -53,8 +53,8 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and the replacements of the pods that they preempt.
 
     Pods are placed in descending order of priority, by preemption if necessary. All waiting pods of
-    a gang are placed together, when the first of them has its turn. If too few of them fit, none is
-    placed.
+    a gang are placed together, when the first of them has its turn. If too few pods of the gang
+    fit, no pod of the gang is placed.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()

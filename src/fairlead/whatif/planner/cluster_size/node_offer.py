@@ -485,7 +485,7 @@ def estimated_price(capacity: ResourceList) -> float:
 
 
 def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
-    """Return the hourly price of an existing node: that of its type in `stated`, or an estimate."""
+    """Return the hourly price of an existing node: its type's price in `stated`, or an estimate."""
     known = next((one for one in stated if one.name == type_of_node(info)), None)
     if known is not None:
         return known.price(capacity_type_of(info.labels), info.labels.get(ZONE, ""))

@@ -518,7 +518,7 @@ class SizeSearch:
         return _VOLUME_CONFLICT in diagnosis.status_of(self._model.node(name).row).reasons
 
     def _next_name(self) -> str:
-        """Return the next name for a new node that no kept node has, such as `new-1`."""
+        """Return the next of the names `new-1`, `new-2` and so on that is free in the model."""
         while True:
             self._number += 1
             name = f"new-{self._number}"

@@ -119,8 +119,8 @@ class DrainPlan(Struct):
     the blocked nodes that could be drained alone, with all other nodes in service. No single change
     unblocks the nodes in `returnable`, but they could be drained if they returned to the cluster
     afterwards. The pods of such a node would wait until it returns. `faster` is the run of an
-    upgrade at a faster pace than that of `runs`; None if no faster pace was simulated. `new_nodes`
-    is a trial for the nodes of `unplaced`; None if there was none.
+    upgrade at a faster pace than the pace of `runs`; None if no faster pace was simulated.
+    `new_nodes` is a trial for the nodes of `unplaced`; None if there was no trial.
     """
 
     nodes: tuple[str, ...]
@@ -223,8 +223,8 @@ def _new_nodes_trial(
 ) -> NewNodesTrial | None:
     """Try all new nodes together: one for each node of `plan.unplaced`.
 
-    These blocked nodes and those of `plan.drains` are emptied in `order`. Return None if there is
-    no such node, or only one for which a new node is already suggested.
+    The nodes of `plan.unplaced` and `plan.drains` are emptied in `order`. Return None if
+    `plan.unplaced` is empty, or has only one node, for which a new node is already suggested.
     """
     nodes = tuple(sorted(name for name in plan.unplaced if name in order))
     edits = {one.edit for one in plan.blockers if one.node in nodes}
@@ -250,7 +250,7 @@ def _new_nodes_trial(
 def _drainable_alone(
     planner: DrainPlanner, names: Sequence[str], *, return_again: bool
 ) -> Iterator[str]:
-    """Yield those of `names` that can be drained while all other nodes stay in service."""
+    """Yield the nodes in `names` that can be drained while all other nodes stay in service."""
 
     def check(name: str) -> bool:
         return isinstance(planner.drained_alone(name, return_again=return_again), PlannedDrain)
@@ -376,7 +376,7 @@ class _Trial(Struct, frozen=True):
     `found` has the result of `try_empty` for each node, in this order. `changes` has the changes of
     the model for each node that was emptied. The search for the blockers of a node needs the
     earlier state of the model, in which `try_empty` was called for the node. To reach this state,
-    it repeats the changes, which takes much less time than placing the pods again.
+    the search repeats the changes, which takes much less time than placing the pods again.
     """
 
     found: dict[str, PlannedDrain | Blocker | None]
@@ -443,8 +443,8 @@ def run_plan(
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
-    Each pace of `paces_for` is simulated, up to the first that is not safe. Each node returns to
-    service after `away`; None means never. `rounds` contain the nodes to drain; by default, all
+    Each pace of `paces_for` is simulated, up to the first pace that is not safe. Each node returns
+    to service after `away`; None means never. `rounds` contain the nodes to drain; by default, all
     nodes are in one round. Raises InputError if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
@@ -462,9 +462,9 @@ def paces_for(
     """Return the paces to try: how many nodes of a round are drained at a time.
 
     A round has at most `nodes` nodes. Each node is out of service for `away`. If `max_unavailable`
-    is set, it is the only pace. It is a number, or a percentage of the nodes of a round
-    (`nodes_at_once`). If it is None, the paces are 1 and the numbers in `PACES` that are smaller
-    than `nodes`.
+    is set, it is the only pace. `max_unavailable` is a number, or a percentage of the nodes of a
+    round (`nodes_at_once`). If it is None, the paces are 1 and the numbers in `PACES` that are
+    smaller than `nodes`.
     """
     if isinstance(max_unavailable, str):
         return [DrainPace(nodes_at_once(max_unavailable, nodes), away, max_unavailable)]
@@ -649,7 +649,7 @@ def in_order(drains: Sequence[PlannedDrain]) -> str:
 
 
 def safe_findings(run: DrainRun | None) -> Iterator[str]:
-    """Yield a sentence that says what a safe `run` guarantees; nothing if it evicts no pod."""
+    """Yield a sentence that says what a safe `run` guarantees; nothing if the run evicts no pod."""
     if run is not None and run.is_safe and run.evicted:
         which = "every workload with several replicas" if run.stopped else "every workload"
         if run.stops_jobs:
@@ -687,8 +687,8 @@ def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
 class _Wait(Struct):
     """The `pods` of a workload that fit only on their own node; `nodes` has the node of each.
 
-    `reasons` are the distinct reasons why no other node takes them. `pods` contains none that can
-    preempt other pods.
+    `reasons` are the distinct reasons why no other node takes them. Pods that can preempt other
+    pods are left out.
     """
 
     pods: list[str] = field(default_factory=list)
@@ -845,7 +845,7 @@ def flag_findings(flags: Sequence[DrainFlag], blocked: Sequence[DrainFlag] = ())
 
 
 def unsafe_because(run: DrainRun) -> str:
-    """Return the reasons why a run is not safe, as text; "" if it is safe."""
+    """Return the reasons why a run is not safe, as text; "" if the run is safe."""
     parts = []
     stuck = [name for name in run.unfinished if name not in run.unbegun]
     if stuck:
@@ -887,7 +887,7 @@ def unsafe_because(run: DrainRun) -> str:
 
 
 def _failed_jobs(run: DrainRun) -> Iterator[str]:
-    """Yield a text about the Jobs that fail, and one about those that can no longer succeed."""
+    """Yield a text about the Jobs that fail, and a text about Jobs that can no longer succeed."""
     failed = [one for one in run.failed_jobs if one.is_failed_job]
     failing = [one for one in run.failed_jobs if one.is_failing_job]
     fail = "fails" if len(failed) == 1 else "fail"
@@ -939,7 +939,7 @@ def pending_table(runs: Sequence[DrainRun]) -> ResultTable:
 
 
 def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
-    """Return two tables of `run`: the pods that waited, by budget, and each drain's times."""
+    """Return two tables of `run`: the pods that waited, by budget; the times of each drain."""
     waits = [
         {"budget": budget, "pods": len(pods), "names": list(pods)}
         for budget, pods in sorted(({} if run is None else run.refused).items())

@@ -6,7 +6,8 @@ A node is checked in up to three steps (`refusals`, `lacking_elsewhere`, `empty`
                   terminating pod stay forever?
     2  room       do the other nodes have enough free resources in total for the node's pods?
     3  placement  the scheduler places a replacement of each pod, in the order of its queue. If a
-                  replacement fits no node, the pods of its workload are placed first in another try
+                  replacement fits no node, the pods of its workload are placed first in another
+                  attempt
 
 Step 2 can only exclude a node. A node can be emptied if step 3 finds a node for every pod. Moved
 pods stay on their new nodes. If several nodes are emptied one after another, all of them are empty
@@ -311,8 +312,8 @@ class DrainPlanner:
 
         If `reorders` is not None, it replaces `self.reorders` in this call. If neither
         `finds_order` nor `reorders` is set, other orders are tried only if they could change which
-        pod the Blocker names. If they are not tried, the Blocker cannot have the cause ORDER, which
-        says that the pods fit in another order.
+        pod the Blocker names. If no other order is tried, the Blocker cannot have the cause ORDER,
+        which says that the pods fit in another order.
         """
         reorders = self.reorders if reorders is None else reorders
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
@@ -363,7 +364,8 @@ class DrainPlanner:
         """Empty `node` as `empty` does, but pods that fit no other node wait until `node` is back.
 
         If pods wait, `node` is back in service afterwards, and these pods are placed. If one of
-        them fits no node even then, return the Blocker of `empty`, and do not change the model.
+        these pods fits no node even then, return the Blocker of `empty`, and do not change the
+        model.
         """
         found = self.empty(node)
         if isinstance(found, PlannedDrain):
@@ -375,9 +377,8 @@ class DrainPlanner:
     ) -> PlannedDrain | Blocker:
         """Return the result of emptying `node` with all other nodes as they are now.
 
-        With `return_again`, the node returns to service, and `reorders` is ignored. Without
-        `return_again`, `reorders` replaces `self.reorders` if `reorders` is not None. The model
-        does not change.
+        If `return_again` is set, the node returns to service, and `reorders` is ignored. Otherwise,
+        `reorders` replaces `self.reorders` if `reorders` is not None. The model does not change.
         """
         with self.model.hypothesis():
             if return_again:
@@ -385,7 +386,7 @@ class DrainPlanner:
             return self.empty(node, reorders=reorders)
 
     def replaced(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
-        """Return those of `pods` that a controller replaces if a drain evicts all of `pods`.
+        """Return the `pods` that a controller replaces if a drain evicts all of `pods`.
 
         Evictions on other nodes are not counted as failures of Jobs.
         """
@@ -394,7 +395,7 @@ class DrainPlanner:
         return [pod for pod in pods if is_placed_anew(pod) and pod.key not in failing]
 
     def _failing(self, pods: Iterable[PodInfo]) -> dict[str, str]:
-        """Return {pod: Job} for those of `pods` whose Jobs do not replace them.
+        """Return {pod: Job} for the `pods` whose Jobs do not replace them.
 
         Because of the evictions of `pods`, the Job of such a pod fails, or the pod's index in the
         Job fails. A Job is written as in `ObjectError.subject`.
@@ -436,7 +437,7 @@ class DrainPlanner:
         """Place replacements of `pods`, which were on `node`, in the order of `pods`.
 
         `edit` changes each replacement before it is placed. Return the moves, and the pods whose
-        replacements fit no node even after all others have been placed.
+        replacements fit no node even after all other replacements have been placed.
         """
         moves: list[PodMove] = []
         while True:
@@ -458,7 +459,7 @@ class DrainPlanner:
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
         """Return a drain of `node` that moves only the pods of `workload`, or a blocker.
 
-        The blocker is that of the first pod that does not fit. Returns None if only `empty` can
+        The blocker is about the first pod that does not fit. Returns None if only `empty` can
         decide: `node` has no pods of `workload`, or the pods may need pods of other workloads to be
         placed before them (`_follows`). The model does not change. This method is faster than
         `empty`.
@@ -478,7 +479,8 @@ class DrainPlanner:
         `pods` are the pods of `node`. All of them are removed from the node. Then the workloads are
         tried one by one: the pods of one workload are placed, and removed again. The pod is None if
         the pods of each workload fit. `is_final` is True if it would not help the pod to place pods
-        of other workloads before it (`_follows`). Such a pod is preferred to other pods.
+        of other workloads before it (`_follows`). If `is_final` is True for some pods, one of these
+        pods is returned.
         """
         own: dict[str, list[PodInfo]] = {}
         for pod in self.replaced(pods):
@@ -532,9 +534,9 @@ class DrainPlanner:
     ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`; pods of the workloads in `first` are placed first.
 
-        A replacement that fits no node is tried again in the next round if it may fit after the
-        others (`_may_follow`). If not all replacements can be placed, return an Unplaced for the
-        first one that fitted no node in the last round.
+        A replacement that fits no node is tried again in the next round if it may fit after other
+        pods (`_may_follow`). If not all replacements can be placed, return an Unplaced for the
+        first replacement that fitted no node in the last round.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
@@ -593,8 +595,8 @@ class DrainPlanner:
     def lacking_elsewhere(self, node: str) -> str:
         """Return a resource of which the other nodes have too little in total for `node`'s pods.
 
-        The resource is `pods` if the other nodes cannot run so many pods. If the result is "", no
-        resource is lacking in total. `node` may still be impossible to empty.
+        The resource is `pods` if the other nodes cannot run so many pods. Return "" if no resource
+        is lacking in total; even so, `node` may be impossible to empty.
         """
         table = self.model.table
         table.widen()
@@ -695,7 +697,7 @@ def _is_lost(pod: PodInfo) -> bool:
 def _may_follow(spec: PodSpec) -> bool:
     """Return whether placing other pods first may help a pod with `spec` to fit a node.
 
-    This is so for pod affinity and topology spread constraints.
+    The result is True for pod affinity and topology spread constraints.
     """
     if spec.affinity is not None and spec.affinity.pod_affinity is not None:
         return True
@@ -786,7 +788,7 @@ def _selector(workload: str, pods: Iterable[PodInfo]) -> str:
 
 
 def _flags(workload: str, pods: Iterable[PodInfo]) -> list[str]:
-    """Return the flags that `kubectl drain` needs for those of `pods` that belong to `workload`."""
+    """Return the flags that `kubectl drain` needs for the `pods` that belong to `workload`."""
     own = (pod.pod for pod in pods if str(workload_of(pod.pod)) == workload)
     return [one.flag for one in needed_flags(own)]
 
@@ -794,7 +796,7 @@ def _flags(workload: str, pods: Iterable[PodInfo]) -> list[str]:
 def _never_ends_pods(node: Node) -> bool:
     """Return whether evicted pods of `node` stay terminating forever.
 
-    This is so if the kubelet does not answer and the node lacks the taint out-of-service.
+    The result is True if the kubelet does not answer and the node lacks the taint out-of-service.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """
@@ -974,8 +976,8 @@ def _with_min_available(limit: BudgetLimit, count: int) -> str:
 def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
     """Return the command that applies the merge patch `patch` to the budget of `limit`.
 
-    `rule` describes the patched field in words. The owner of a budget would revert the patch. If
-    the budget has one, return a text that says to set `rule` in the owner.
+    `rule` describes the patched field in words. If the budget has an owner, the owner would revert
+    the patch. Then return a text that says to set `rule` in the owner.
     """
     if limit.owner:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"

@@ -103,7 +103,8 @@ class UncreatedPods(Struct, frozen=True):
     def is_refused(self) -> bool:
         """Whether the API server refuses the pods.
 
-        If it does not, a StatefulSet creates the pods only after its lower ordinals are ready.
+        If the result is False, a StatefulSet creates the pods only after its lower ordinals are
+        ready.
         """
         return self.why != WAITS_FOR_LOWER
 
@@ -122,8 +123,8 @@ class _Baseline(Struct, frozen=True):
     of a budget. `missing` contains, by object, the number of pods that it failed to create.
     `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
     again. `failed_jobs` are the Jobs that failed or can no longer succeed. `next_end` is the first
-    instant after the simulation at which a pod or a Job would have ended by itself; None without
-    such an instant.
+    instant after the simulation at which a pod or a Job would have ended by itself; None if there
+    is no such instant.
     """
 
     after: DurationNs
@@ -158,8 +159,8 @@ class DrainRun(Struct, frozen=True):
     evictions until the end. `stopped` are the workloads that had no ready pod for a time. `waited`
     is the number of pods whose eviction a budget refused at least once. `refused` contains these
     pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons. `evicted`
-    is the number of evictions. `evicted_again` of them evict the replacement of a pod that was
-    evicted before. Such a replacement was on a node that was drained later.
+    is the number of evictions. `evicted_again` is the number of evictions of pods that replace a
+    pod that was evicted before. Such a replacement was on a node that was drained later.
 
     The following fields contain only effects of the drains. `pending` pods have no node at the end;
     the values are the scheduler's reasons. `lost` pods had no controller, and were displaced from
@@ -425,7 +426,7 @@ def _newly_failed(outcome: RunOutcome, baseline: _Baseline) -> Iterator[ObjectEr
 
 
 def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
-    """Return the lost pods without a controller, except those displaced from `drained` nodes."""
+    """Return the lost pods without a controller, except pods displaced from `drained` nodes."""
     displaced = (*outcome.evicted, *outcome.preempted)
     found = {
         one.pod.key for one in displaced if one.pod.workload.kind == POD and one.node not in drained
@@ -538,5 +539,5 @@ def _times(drains: Iterable[DrainProgress], start: Instant) -> tuple[DrainTimes,
 
 
 def pace_seconds(duration: DurationNs | None) -> float | None:
-    """Return `duration` in seconds for the JSON of a result; None if it is None."""
+    """Return `duration` in seconds for the JSON of a result; None if `duration` is None."""
     return None if duration is None else round(to_seconds(duration), 3)

@@ -68,7 +68,7 @@ class JobRoom:
         return not uid or self._progress[uid].replaces(self._evicted(pod), self._jobs[uid])
 
     def not_replaced(self, pods: Sequence[Pod]) -> list[Pod]:
-        """Return those of `pods` that are not replaced if they are evicted one after another.
+        """Return the `pods` that are not replaced if all `pods` are evicted one after another.
 
         Each eviction counts as a failure of the pod's Job. The counts are restored at the end.
         """
@@ -76,11 +76,11 @@ class JobRoom:
             return self._evict_all(pods)
 
     def failing(self, pods: Sequence[Pod]) -> dict[str, Job]:
-        """Return {pod: Job} for those of `pods` that are not replaced if all `pods` are evicted.
+        """Return {pod: Job} for the `pods` that are not replaced if all `pods` are evicted.
 
-        If the evictions make a Job fail, none of its pods is replaced. If they make only an index
-        fail, the pods of other indexes are replaced. The counts of failures are restored at the
-        end.
+        If the evictions make a Job fail, none of its pods is replaced. If the evictions make only
+        an index fail, the pods of other indexes are replaced. The counts of failures are restored
+        at the end.
         """
         with self._restored(pods):
             lost = {pod.key for pod in self._evict_all(pods)}

@@ -1,4 +1,4 @@
-"""SecondReplicas: how a workload with one replica gets a second one, and whether it has room.
+"""SecondReplicas: how a workload gets a second replica, and whether a node has room for it.
 
 A budget can keep one of two pods ready during a drain. But if the second pod stays pending, the
 budget refuses the eviction of the first one.

@@ -1,8 +1,8 @@
 """SharedClaims: finds pods that share a volume or devices that only one node can use at a time.
 
-If such pods are evicted one after another, the replacement of the first pod waits until all the
-others have left the node. Until then, the volume stays attached to the node, or the ResourceClaim
-stays allocated.
+If such pods are evicted one after another, the replacement of the first pod waits until all other
+pods that share the claim have left the node. Until then, the volume stays attached to the node, or
+the ResourceClaim stays allocated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SharedClaims(Struct, frozen=True):
         return {claim: users for claim, users in found.items() if len(users) > 1}
 
     def shared_with(self, pod: Pod, others: Iterable[Pod]) -> str:
-        """Return a claim that `pod` and one of `others` use, "" if there is none.
+        """Return a claim that `pod` and one of `others` use; "" if there is no such claim.
 
         Claims that several nodes can use at the same time are left out.
         """
@@ -56,7 +56,7 @@ class SharedClaims(Struct, frozen=True):
 
 
 def named_devices(pod: Pod) -> set[str]:
-    """Return the keys of the ResourceClaims that `pod` names; other pods can name them as well."""
+    """Return the keys of the ResourceClaims that `pod` names, and that other pods can name, too."""
     namespace = pod.metadata.namespace
     names = {one.resource_claim_name for one in pod.spec.resource_claims}
     return {f"{namespace}/{name}" for name in names if name}

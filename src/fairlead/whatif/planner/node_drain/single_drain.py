@@ -117,7 +117,7 @@ def _verdict(plan: DrainPlan) -> str:
 
 
 def _limits(plan: DrainPlan) -> str:
-    """Return sentences that say which command also does what this check leaves out."""
+    """Return sentences that name what this check leaves out, and the command that does it."""
     command = f"fairlead drain-plan {plan.snapshot} --nodes NODE"
     if not plan.drains:
         return f"{command} also looks for changes that would unblock a node."
@@ -184,7 +184,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
 def moves_in_words(moves: Collection[PodMove]) -> str:
     """Return how many pods move to how many nodes, such as `2 pods move to 2 other nodes`.
 
-    Also return how many come back to their node.
+    Also return how many pods come back to their node.
     """
     gone = [one for one in moves if not one.returns]
     parts = []

@@ -9,14 +9,14 @@ after a trial that empties the whole node with this change:
     2  trial      Place all pods of the node, with this change for the pods of the workload. The
                   change helps if every pod fits, except pods of other blockers.
     3  next       If a pod of the workload fits no node in the trial, search for a change for this
-                  pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them. This
-                  step finds a maxSkew of 4. After that, other kinds of changes are tried.
+                  pod. Example: a maxSkew of 3 is enough for one of two pods. This step finds a
+                  maxSkew of 4. After that, other kinds of changes are tried.
 
-If several workloads block the node, the change for one of them is tried while the pods of the
+If several workloads block the node, the change for one workload is tried while the pods of the
 others may have no place. So all changes that were found are tried together in the end. This trial
 fails, for example, if two workloads need the same room. Then several new nodes are tried. If the
-new nodes are not enough either, no change is proposed. In these trials, every pod must have a
-place, except the pods of workloads for which no change was found.
+new nodes are not enough either, no change is proposed. In the trials of all changes, every pod must
+have a place, except the pods of workloads for which no change was found.
 
 A node that was cordoned before the drain is still cordoned when it returns to service. For such a
 node, `kubectl uncordon` is the first change that is tried. One more node like the drained node is
@@ -133,7 +133,7 @@ class _Trials:
         """Empty `self.node`; yield the moves and the pods without a place.
 
         The model is restored when the `with` block ends. `candidates` are the changes to try, by
-        workload. Each of them changes the pods of its workload, or another node. The pods of
+        workload. Each candidate changes the pods of its workload, or another node. The pods of
         `workload` are placed first if `is_first` is set, otherwise last. `new_nodes` is the number
         of copies of `self.node` that are added. If there are new nodes or changes, the pods that
         wait in the snapshot are placed before all pods of `self.node`. If `uncordons` is set,
@@ -343,7 +343,7 @@ def _enough_together(
     trial. Pods of workloads in `others`, for which there is no change, need not fit. If other pods
     do not fit, the change for every workload becomes the smallest number of new nodes that is
     enough. New nodes are tried only if `new_nodes` is set, and at most as many as there are
-    workloads in `chosen`. Return {} if they are not enough either, or are not tried.
+    workloads in `chosen`. Return {} if the new nodes are not enough, or are not tried.
     """
     candidates = {
         owner: one.candidate for owner, one in chosen.items() if one.candidate is not None

@@ -165,7 +165,7 @@ def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGro
     """Return a group for each pool and zone: the names of its nodes, and `count` surge nodes.
 
     The names are sorted. The surge nodes are copies of the newest node of the group that is in
-    service. If none is in service, they are copies of the newest node.
+    service. If no node of the group is in service, the surge nodes are copies of the newest node.
     """
     found = []
     for position, (pool, members) in enumerate(pools.items(), 1):
@@ -187,10 +187,10 @@ def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGro
 def upgrade_rounds(
     model: ClusterModel, plan: DrainPlan, groups: Iterable[SurgeGroup]
 ) -> list[DrainRound]:
-    """Return the rounds in which the nodes of `plan` are drained, one for each of `groups`.
+    """Return the rounds in which the nodes of `plan` are drained, one round for each of `groups`.
 
-    Groups without such nodes are left out. If no group has surge nodes, all nodes are drained in
-    one round.
+    Groups without nodes of `plan` are left out. If no group has surge nodes, all nodes are drained
+    in one round.
     """
     drained = {drain.node for drain in plan.drains}
     found = []
@@ -228,9 +228,9 @@ def upgrade_paces(
     """Return the pace of the upgrade, and a faster pace if `max_unavailable` is None.
 
     A pace is the number of nodes that are drained at a time. The first pace is `max_unavailable`.
-    If this is None, the first pace is the number of surge nodes, but at least 1. The faster pace is
-    the percentage FASTER of the nodes of a round. A faster pace that is not above the first pace
-    is left out.
+    If `max_unavailable` is None, the first pace is the number of surge nodes, but at least 1. The
+    faster pace is the percentage FASTER of the nodes of a round. A faster pace that is not above
+    the first pace is left out.
     """
     nodes = max((len(one.nodes) for one in rounds), default=0)
     if max_unavailable is not None:

@@ -1,10 +1,10 @@
 """Notes about nodes of a dump that are upgraded in another way than by a drain of each node.
 
-    nodes of Karpenter                  Karpenter replaces them when they have drifted
-    node groups of EKS, GKE and AKS     the provider adds surge nodes, as its settings say
-    nodes of OpenShift                  its machine config operator adds no surge nodes
+    nodes of Karpenter Karpenter replaces nodes that have drifted node groups of EKS, GKE and AKS
+    the provider adds surge nodes, as its settings say nodes of OpenShift its machine config
+    operator adds no surge nodes
 
-The labels and annotations of a node show to which row it belongs.
+The labels and annotations of a node show which row applies to it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _karpenter_note(
 
 
 def _kept(nodes: Sequence[Node], manifests: Iterable[Manifest], now: Instant) -> Iterator[str]:
-    """Yield a sentence about those of `nodes` that do-not-disrupt keeps from being replaced.
+    """Yield a sentence about the `nodes` that do-not-disrupt keeps from being replaced.
 
     If the NodeClaim has a terminationGracePeriod, a pod's annotation does not protect the node.
     upstream: pkg/controllers/state/statenode.go: ValidateNodeDisruptable, ValidatePodsDisruptable

@@ -20,8 +20,8 @@
 A budget with maxUnavailable 1 is enough for several replicas. The eviction API refuses the second
 eviction until the replacement of the first pod is ready. A second replica that stays pending would
 make things worse: the budget would then refuse every eviction. Therefore the scheduler tries to
-place the second replica, together with the second replicas of the previous remedies. Apart from
-this, the remedies are not simulated.
+place the second replica, together with the second replicas of the previous remedies. No other part
+of the remedies is simulated.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 class WorkloadStop(Struct, frozen=True):
     """A `workload` that has no ready pod for the time `stopped_for` (None: to the end).
 
-    `wanted` is the number of pods that it should have. `nodes` are the drained nodes on which its
-    pods were. `why` is the cause. `edit` is a command or an action that prevents the stop, "" if
-    none is known.
+    `wanted` is the number of pods that the workload should have. `nodes` are the drained nodes on
+    which its pods were. `why` is the cause. `edit` is a command or an action that prevents the
+    stop, "" if none is known.
     """
 
     workload: WorkloadRef
@@ -84,7 +84,7 @@ class WorkloadStop(Struct, frozen=True):
 
 
 class _Member(Struct):
-    """Those pods of a workload that move because of drains, and the nodes on which they run.
+    """The pods of a workload that move because of drains, and the nodes on which they run.
 
     The pods and the nodes are in the order in which the plan drains the nodes.
     """
