@@ -692,9 +692,9 @@ def _runtime_notes(
 ) -> Iterator[str]:
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
-    If `starts` is None although start times could be estimated, a note says to use --seeds.
-    If no start time can be estimated, a note says why, but only with --runtimes. Users who give
-    only --seeds do not necessarily want start times.
+    If `starts` is None although start times could be estimated, a note says to use --seeds. If no
+    start time can be estimated and --runtimes is given, a note says why. Users who give only
+    --seeds do not necessarily want start times.
     """
     if starts is not None:
         if starts.draws or conditions.runtimes is not None:
@@ -721,7 +721,7 @@ def _other_seeds(
 ) -> Iterator[SeedOutcome]:
     """Return the outcomes of all seeds except the first; each seed has its own order of arrival.
 
-    `first` are the experiments of the first seed.
+    `first` are the experiments with the first seed.
     """
     if conditions.seeds == 1:
         return iter(())
@@ -756,9 +756,9 @@ def _rearranged(experiment: Experiment, number: int) -> Experiment:
 def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Iterator[str]:
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
-    To find out, the change is simulated again with these objects in reverse order. This happens
-    only if pods are preempted, stay pending or cannot be created in `effect`. Otherwise, pods do
-    not compete for room or quotas.
+    To find out, the change is simulated again with these objects in reverse order. This second
+    simulation happens only if pods are preempted, stay pending or cannot be created in `effect`.
+    Otherwise, pods do not compete for room or quotas.
     """
     groups = arriving_together(pair.changed.steps)
     found = effect.difference

@@ -184,7 +184,7 @@ class RemovalSearch:
         return None
 
     def _with_set(self, names: Sequence[str], limit: int | None) -> RemovalChoice | None:
-        """Return a choice that begins with `names`; None if these cannot be emptied together."""
+        """Return a choice that begins with `names`; None if they cannot be emptied together."""
         planner, jobs = self._planner, jobs_of(self._planner)
         first = sorted(names, key=lambda name: drain_effort(planner, name))
         rest = [name for name in self._names if name not in names]

@@ -163,8 +163,8 @@ def _preemption_rows(result: ReplayResult) -> list[Row]:
     """Return a row for each recorded preemption, with the pod that was nominated because of it.
 
     The history does not name this pod. It is assumed to be the pod whose nomination to the node was
-    nearest in time, before or after the preemption. The field is "" if no pod was nominated to the
-    node at about that time (_NOMINATION_DELAY_MAX).
+    nearest in time, before or after the preemption. The field for this pod is "" if no pod was
+    nominated to the node at about that time (_NOMINATION_DELAY_MAX).
     """
     rows: list[Row] = []
     nominated: dict[str, list[ShadowDecision]] = defaultdict(list)  # by node

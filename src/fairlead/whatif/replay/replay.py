@@ -58,9 +58,9 @@ class RecordedPreemption(Struct, frozen=True):
 class ReplayResult(Struct, frozen=True):
     """The decisions of a replay in the order of the history; `notes` describe omitted parts.
 
-    `preemptions` are the recorded preemptions, in the order of the history. `unknown_nodes` has
-    an entry for each placement on an unknown node: the name of the node. A node is unknown if the
-    history contains no Node object for it at that time.
+    `preemptions` are the recorded preemptions, in the order of the history. `unknown_nodes`
+    contains the node name of each placement on an unknown node. A node is unknown if the history
+    contains no Node object for it at that time.
     """
 
     source: str
@@ -85,7 +85,7 @@ def read_history(path: str, bytes_max: int) -> tuple[str, bytes]:
 
 
 def as_simulator_export(source: str, data: bytes) -> Document | None:
-    """Return `data` as a document if it is an export of kube-scheduler-simulator, else None."""
+    """Return `data` as a document; None if `data` is no export of kube-scheduler-simulator."""
     if b"schedulerConfig" not in data or b"audit.k8s.io" in data[:_HEAD_BYTES]:
         return None
     found = parse_listings(source, data)
@@ -102,8 +102,8 @@ def replay_audit_log(
 ) -> ReplayResult:
     """Replay the audit log `data`; `source` names the log in messages.
 
-    `snapshot` is the cluster at an instant before or during the log. Without a snapshot, the
-    initial objects are those that the log shows. Raises InputError.
+    `snapshot` is the cluster at an instant before or during the log. If `snapshot` is None, the
+    initial objects are the objects that the log shows. Raises InputError.
     """
     writes, notes = read_audit_log(source, data)
     if snapshot is None:
@@ -132,7 +132,7 @@ def replay_simulator_export(
     """Replay the placements in an export of kube-scheduler-simulator, ordered by time.
 
     The pods that the simulator's scheduler placed are pending at the start. The time of a placement
-    is that of the condition PodScheduled. Raises InputError.
+    is the last transition of the condition PodScheduled. Raises InputError.
     """
     source = document.source
     found = manifests([document])
@@ -164,8 +164,8 @@ def _node_of(manifest: Manifest) -> str:
 def _placement(manifest: Manifest, node: str, at_end: Instant) -> AuditedWrite:
     """Return the write that binds a placed pod.
 
-    Its time is the last transition of the condition PodScheduled, else the creation of the pod,
-    else `at_end`.
+    The time of the write is the last transition of the condition PodScheduled, else the creation of
+    the pod, else `at_end`.
     """
     pod, at = manifest.pod, at_end
     times = [one.last_transition_time for one in pod.status.conditions if one.type == SCHEDULED]

@@ -38,10 +38,10 @@ class AutoscalingSection(TypedDict, total=False):
     Lists over time have one value for each time in `t_s`. A number of nodes or a cost per hour is
     valid from its time until the next time in `t_s`. `by_group` and `by_type` are lines of node
     counts, by group and by instance type. The line with the largest peak comes first.
-    `nodes_without`, `cost_without` and `spent_without` describe the run without the change. They
-    are None if there is no such run. `cost` is per hour, and `spent` is the sum since the start.
-    Both are None if a price is unknown. The other fields are as in the JSON of the result
-    (docs/json.md).
+    `nodes_without`, `cost_without` and `spent_without` describe the run without the change. These
+    three fields are None if there is no such run. `cost` is per hour, and `spent` is the sum since
+    the start. `cost` and `spent` are None if a price is unknown. The other fields are as in the
+    JSON of the result (docs/json.md).
     """
 
     autoscaler: Required[str]

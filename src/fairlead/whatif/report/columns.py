@@ -28,7 +28,7 @@ def figures(row: Mapping[str, Any] | None) -> Json:
 
 
 def column(values: Iterable[Any]) -> Any:
-    """Return `values` as a list; if many are equal, as {"of": distinct values, "at": indexes}."""
+    """Return `values` as a list, or as {"of": distinct values, "at": indexes} if many are equal."""
     listed = list(values)
     if any(issubclass(kind, float) for kind in set(map(type, listed))):
         listed = [finite(value) for value in listed]

@@ -93,8 +93,8 @@ class NodeRow(TypedDict, total=False):
 class PreemptionRow(TypedDict, total=False):
     """One victim of a preemption, with the rule that chose the node among `candidates` nodes.
 
-    `to` is the victim's node at the end of the run. If it has no node, `to` is a word that says
-    why, such as `pending`.
+    `to` is the victim's node at the end of the run. If the victim has no node, `to` is a word that
+    says why, such as `pending`.
     """
 
     t_s: float
@@ -128,7 +128,7 @@ class PendingRow(TypedDict, total=False):
 
 
 class PlacementRow(TypedDict):
-    """The arrival of a pod on `node`, or its end there.
+    """The arrival of a pod on `node`, or the end of the pod on `node`.
 
     If `arrives` is False, the pod completed or was deleted.
     """

@@ -36,7 +36,7 @@ class NextStepRow(TypedDict, total=False):
 def next_step_rows(
     answer: WhatIfAnswer, conditions: Iterable[ConditionResult]
 ) -> list[NextStepRow]:
-    """Return at most ROWS_MAX rows; those of the worst outcome come first."""
+    """Return at most ROWS_MAX rows; the rows of the worst outcome come first."""
     steps = answer.next_steps_if(conditions)
     links: dict[str, NextStepRow] = {}
     rows: list[NextStepRow] = []

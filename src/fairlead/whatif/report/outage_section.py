@@ -1,7 +1,7 @@
 """The report's section on failed nodes and rolling drains, built from an outcome.
 
 Instants are seconds of virtual time, None for events that did not happen. Each time line has its
-own ascending instants. A count is valid from its instant to the next one.
+own ascending instants. A count is valid from its instant to the next instant.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class OutageTimeline(TypedDict):
 class ZoneRate(TypedDict):
     """The total numbers of NoExecute taints in `zone` from the start to each instant in `t_s`.
 
-    `tainted` is how many taints nodes got. `allowed` is how many taints the eviction rate permitted
-    (`RateLine`).
+    `tainted` is the number of taints that nodes got. `allowed` is the number of taints that the
+    eviction rate permitted (`RateLine`).
     """
 
     zone: str
@@ -258,7 +258,7 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return the numbers of tainted nodes in a zone over time, and the numbers that are allowed.
+    """Return the numbers of tainted nodes in a zone over time, and the numbers that were allowed.
 
     The taint rate of the zone determines how many tainted nodes are allowed at each instant.
     """

@@ -68,8 +68,8 @@ def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
 def _all_nodes(after: NodeSide, before: NodeSide | None) -> list[NodeRow]:
     """Return the nodes of both runs, including deleted nodes; each name occurs once.
 
-    The nodes are in this order: those at the end of `after`, those at the end of `before`, those
-    deleted in `after`, those deleted in `before`. Of several nodes with the same name, only the
+    The nodes are in this order: nodes at the end of `after`, nodes at the end of `before`, nodes
+    deleted in `after`, nodes deleted in `before`. Of several nodes with the same name, only the
     first is returned.
     """
     sides = [after] if before is None else [after, before]

@@ -1,8 +1,8 @@
 """Combines template, style, script and data into the one file of a report.
 
 The page's Content-Security-Policy allows exactly the inline scripts and the inline style, by hash,
-and no network request. Data is embedded as JSON with every "<" and ">" escaped. So no name in it
-can end the script element. The script inserts names only as text.
+and no network request. Data is embedded as JSON with every "<" and ">" escaped. So no name in the
+data can end the script element. The script inserts names only as text.
 """
 
 from __future__ import annotations
@@ -59,13 +59,14 @@ def render_report(data: ReportData) -> str:
 def encode_report(data: ReportData) -> bytes:
     """Return the report as the content of a file.
 
-    The report shows the command-line arguments. Bytes in them that are not UTF-8 become "?".
+    The report shows the command-line arguments. Bytes of the arguments that are not UTF-8 become
+    "?".
     """
     return render_report(data).encode("utf-8", "replace")
 
 
 def render_comparison(comparison: Json, reports: Sequence[ReportData]) -> str:
-    """Return the HTML of a comparison; `reports` are those of its alternatives, in order.
+    """Return the HTML of a comparison; `reports` are the reports of its alternatives, in order.
 
     `comparison` is the result of `comparison_data`.
     """
@@ -89,7 +90,7 @@ def _page(title: str, data: Json, styles: tuple[str, ...], modules: tuple[str, .
 def render_dashboard(title: str, *, has_controls: bool) -> str:
     """Return the HTML of a dashboard, which gets its data from the server that serves it.
 
-    With `has_controls`, users can control the clock and change nodes.
+    If `has_controls` is set, users can control the clock and change nodes.
     """
     style, chart = page_style(LIVE_STYLES), chart_library()
     script = joined_modules(asset, DASHBOARD_MODULES)
@@ -107,8 +108,8 @@ def render_dashboard(title: str, *, has_controls: bool) -> str:
 def render_static_page(title: str, style: str, body: Iterable[str]) -> str:
     """Return a page with the title `title`, without script, in the colours of the other reports.
 
-    `body` is the HTML below the title. `style` is the CSS of this page; it follows the CSS that all
-    such pages share.
+    `body` is the HTML below the title. `style` is the CSS of this page. In the page, it comes after
+    the CSS that all such pages share.
     """
     style = f"{asset('base.css')}{_STATIC_STYLE}{style}"
     policy = html.escape(content_security_policy(style, ()))

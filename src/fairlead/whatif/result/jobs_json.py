@@ -23,7 +23,7 @@ def queues(jobs: JobsOutcome) -> list[Json]:
 
 
 def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
-    """Return a row for each queue: its values in the run with the change.
+    """Return a row for each queue, with its values in the run with the change.
 
     The field `without` contains its values in the run without the change.
     """

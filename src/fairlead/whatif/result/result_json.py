@@ -1,7 +1,7 @@
 """The versioned JSON of a result (docs/json.md, docs/result-schema.json).
 
-The JSON depends only on the input and the seed. It contains no wall-clock time, and no paths except
-those that the user gave.
+The JSON depends only on the input and the seed. The JSON contains no wall-clock time, and no paths
+except paths that the user gave.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ RESIZED: Final = "(resized in place)"  # for an entry of `updated` whose `instea
 
 
 class AnswerTable(Struct, frozen=True):
-    """The list `name` of a result, as a table.
+    """Describes how the list `name` of a result is shown as a table.
 
     The name `outage.lost` means the list `lost` in the object `outage`. `columns` are pairs (field,
     heading).

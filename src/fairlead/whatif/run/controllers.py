@@ -1,4 +1,4 @@
-"""RunControllers: those controllers of an engine that show the progress and outcome of a run."""
+"""RunControllers: the controllers of an engine that show the progress and outcome of a run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RunControllers(Struct, frozen=True):
     def awaited_removals(self, now: Instant) -> tuple[Instant, ...]:
         """Return when the node autoscaler may remove nodes, if it waits for nothing else.
 
-        The result is () if another controller waits, too.
+        The result is () if another controller also waits for a time.
         """
         return () if self._is_working(now) else self._removal_times(now)
 
@@ -150,7 +150,7 @@ class RunControllers(Struct, frozen=True):
     def autoscaling(
         self, since: Instant, until: Instant, waits: Iterable[PodWait]
     ) -> AutoscalingOutcome | None:
-        """Return the nodes that the node autoscaler added and removed; None without one.
+        """Return the nodes that the node autoscaler added and removed; None without an autoscaler.
 
         `waits` are the times that pods waited for a node between `since` and `until`.
         """

@@ -1,7 +1,8 @@
 """EndState: the nodes and pods at the end of a run.
 
 `keep` makes the NodeEnds and PodEnds of all nodes and pods before the process is forked. Both runs
-of a what-if share these objects. A run makes new ones only for nodes and pods that change later.
+of a what-if share these objects. A run makes new NodeEnds and PodEnds only for nodes and pods that
+change later.
 """
 
 from __future__ import annotations

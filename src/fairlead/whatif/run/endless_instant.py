@@ -1,8 +1,8 @@
 """Detects simulations in which time stands still or hardly advances, because of endless repetition.
 
 EndlessInstant: if pods and all their replacements complete at the instant at which they start, time
-never advances. A run is refused if at one instant a workload creates and loses more than PODS_MAX
-pods plus twice its wanted number of pods.
+never advances. A run is refused if a workload creates and loses too many pods at one instant. The
+limit is PODS_MAX plus twice the workload's wanted number of pods.
 
     a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 pods, below the limit
@@ -10,16 +10,16 @@ pods plus twice its wanted number of pods.
 
 AttemptLimit: if a plugin rejects two pods after a node was selected for them, each failure wakes
 the other pod. While the active queue is empty, pods are retried without backoff, so time never
-advances. A run is refused if at one instant a pod fails more than ATTEMPTS_MAX times plus
+advances. A run is refused if a pod fails too often at one instant. The limit is ATTEMPTS_MAX plus
 ATTEMPTS_PER_OBJECT times the number of nodes and pods. The limit depends on the number of nodes and
 pods, because each change of a node or pod can wake the pod.
 
 EvictionLimit: if the template of a workload names a node with a NoExecute taint, and tolerates the
 taint for no time, each new pod is evicted at once and replaced a moment later. A virtual second can
-then take longer than a real one. A run is refused if the pods of a workload are evicted too often
-for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times the
-number of its pods. This number includes the pods that are evicted at the same instant, because they
-might not have been replaced yet. Slower loops appear only in the result (`eviction_loops`).
+then take longer than a real second. A run is refused if the pods of a workload are evicted too
+often for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times
+the number of its pods. This number includes the pods that are evicted at the same instant, because
+they might not have been replaced yet. Slower loops appear only in the result (`eviction_loops`).
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class EvictionLimit(Struct):
     """A Reporter that counts the evictions within a minute, and forwards every record.
 
     `workload` returns the workload of a pod, None if it is unknown. `pods` returns the number of
-    pods that a workload should have. If this number is not known, it returns the number of pods
-    without those that are being replaced. `pods` is called once per minute, workload and reason,
-    and only after EVICTIONS_MAX evictions.
+    pods that a workload should have. If this number is not known, `pods` returns the number of
+    existing pods, except pods that are being replaced. `pods` is called once per minute, workload
+    and reason, and only after EVICTIONS_MAX evictions.
     """
 
     reporter: Reporter

@@ -57,11 +57,11 @@ StepsFor = Callable[[Sequence[Json]], tuple[ScriptedStep, ...]]
 class Experiment(Struct, frozen=True, kw_only=True):
     """A cluster, the steps that change it, and the conditions that end the run.
 
-    The run ends `duration` after `start`. If `duration` is None, it ends when nothing has changed
-    for `quiet` (the cluster has settled), but at most `horizon` after the last step. Two fields can
-    end such a run earlier; a run with a `duration` ignores them. `ends_when_placed` names pods
-    (`namespace/name`). The run ends when all these pods have a node. `ends_when_filled` is
-    (workload, number). The run ends when `number` new pods of the workload have a node. If
+    The run ends `duration` after `start`. If `duration` is None, the run ends when nothing has
+    changed for `quiet` (the cluster has settled), but at most `horizon` after the last step. Two
+    fields can end such a run earlier; a run with a `duration` ignores them. `ends_when_placed`
+    names pods (`namespace/name`). The run ends when all these pods have a node. `ends_when_filled`
+    is (workload, number). The run ends when `number` new pods of the workload have a node. If
     `awaits_job_deadlines` is set, a settled cluster ends the run only if no unfinished Job exceeds
     its deadline before the end of the horizon.
 
@@ -73,8 +73,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     to the outcome. If `compares_packings` is set, pods that run in the cluster are made pending at
     the start. They are not ready until they are placed again, so ready pods are counted only at the
     end. `known_failures` are names of nodes whose failures are not part of the outcome. If
-    `steps_begin` is set, `commands_before_steps` are performed before the steps. Commands for
-    objects that are gone by then are ignored.
+    `steps_begin` is set, `commands_before_steps` are performed before the steps. If a command's
+    object is gone by then, the command is ignored.
 
     If nodes have come or gone before the steps begin, `steps_for` is called with the present nodes
     and pods. The steps that it returns replace `steps`. If `steps_for` raises InputError because a
@@ -83,7 +83,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     `scheduler_words` name the configurations and plugins of the schedulers, for answers.
     `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices. `ids_seed` determines
-    the uids and the generated names of new objects. If it is None, `seed` determines them.
+    the uids and the generated names of new objects. If `ids_seed` is None, `seed` determines them.
     """
 
     title: str
@@ -188,7 +188,8 @@ def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Man
     """Return `manifest`; if it is a node, add the zone and region labels in their older forms.
 
     `read` maps each current label to its older forms, which the node controllers read. If a node
-    has none of these forms, the first form is added with the value of the current label.
+    has no label in an older form, the first older form is added with the value of the current
+    label.
     """
     if manifest.kind is not NODE:
         return manifest

@@ -173,7 +173,7 @@ class FinishedRun(Struct, frozen=True):
     """The outcome of a run, the store at its end, and metrics as Prometheus text (b"" for none).
 
     `preempted` are the pods that were preempted since the start of the run. `outcome` contains only
-    those that were preempted since `outcome.started_at`, the instant of the change.
+    the pods that were preempted since `outcome.started_at`, the instant of the change.
     """
 
     outcome: RunOutcome
@@ -467,7 +467,7 @@ class ExperimentRun:
         return desired_pods(self._world.store, workload)
 
     def _number_of_pods(self, workload: WorkloadRef) -> int:
-        """Return how many pods `workload` wants, or the number of its pods if that is unknown."""
+        """Return how many pods `workload` wants; if this is unknown, the number of its pods."""
         wanted = self._wanted(workload)
         if wanted is not None:
             return wanted
@@ -569,7 +569,7 @@ class ExperimentRun:
         return any(one.node == check.node for one in self._kubectl_drain.refused)
 
     def _present_pods(self, node: str, store: Store, now: Instant) -> Iterator[Pod]:
-        """Yield the pods on `node`, without those whose deletion was requested at `now`."""
+        """Yield the pods on `node`, without pods whose deletion was requested at `now`."""
         for key in self._recorder.outage.own_pod_keys_on(node):
             found = store.find(POD, *key.split("/"))
             if found is not None and not _is_deleted_since(now, found["metadata"]):
@@ -602,8 +602,8 @@ class ExperimentRun:
     ) -> None:
         """Create an object of `step`.
 
-        If admission rejects a namespaced object, this becomes an error in the outcome. Raises
-        InputError for every other rejection.
+        If admission rejects a namespaced object, the rejection becomes an error in the outcome.
+        Raises InputError for every other rejection.
         """
         try:
             store.create(manifest, now, write=self._world.user_write())
@@ -614,10 +614,10 @@ class ExperimentRun:
             self._recorder.errors.setdefault(step.what, refused.message)
 
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
-        """Run for the experiment's duration; if it has none, until `_is_quiet` returns True.
+        """Run for the experiment's duration; if it is None, run until `_is_quiet` returns True.
 
-        Without a duration, the run ends at the latest when the experiment's `horizon` has passed
-        since the last step. The times of the steps count from `begin`.
+        If the duration is None, the run ends at the latest when the experiment's `horizon` has
+        passed since the last step. The times of the steps count from `begin`.
 
         Events that are due exactly at the horizon do not happen, because the run would end before
         their consequences. For example, a flapping machine would fail in the last instant. But the
@@ -641,10 +641,9 @@ class ExperimentRun:
     def _is_quiet(self) -> bool:
         """Return whether the run can end.
 
-        All steps must be done. In addition, either the awaited pods must have a node, or the
-        cluster must have settled. A cluster has settled if nothing has changed for a while, and no
-        timer that will change something is running. For example, the end of a toleration is such a
-        timer.
+        The run can end if all steps are done, and either the awaited pods have a node or the
+        cluster has settled. A cluster has settled if nothing has changed for a while, and no timer
+        that will change something is running. For example, the end of a toleration is such a timer.
         """
         if self._done != self._scheduled:
             return False
@@ -669,7 +668,7 @@ class ExperimentRun:
         return not self._recorder.outage.is_waiting(now)
 
     def _awaited_removals(self) -> tuple[Instant, ...]:
-        """Return the times at which nodes may be removed, if only these times are awaited."""
+        """Return when nodes may be removed; () if the run also waits for other times."""
         now = self._world.now
         is_at_rest = self._done == self._scheduled and self._is_unchanged(now)
         return self._controllers.awaited_removals(now) if is_at_rest else ()
@@ -679,8 +678,8 @@ class ExperimentRun:
         """The time without a change after which the cluster counts as being at rest.
 
         A pause is a time in which no object changes, although the cluster is not at rest. The time
-        returned is at least the longest pause that PauseRecorder recorded. A pause that is not
-        shorter than the horizon is ignored, because otherwise the run could not settle.
+        returned is at least the longest pause that PauseRecorder recorded. A pause as long as the
+        horizon or longer is ignored, because otherwise the run could not settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)

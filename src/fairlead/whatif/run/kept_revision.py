@@ -1,8 +1,7 @@
 """Finds the workloads whose update strategy lets pods keep an old revision of the template.
 
-    strategy                          pods that keep their revision
-    StatefulSet with a partition      those with an ordinal below the partition
-    OnDelete                          all, until something else deletes them
+    strategy pods that keep their revision StatefulSet with a partition pods with an ordinal below
+    the partition OnDelete all, until something else deletes them
 
 upstream: pkg/controller/statefulset/stateful_set_control.go:
 updateStatefulSetAfterInvariantEstablished, pkg/controller/daemon/daemon_controller.go:
@@ -21,7 +20,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 def kept_revisions(store: Store) -> dict[WorkloadRef, int | None]:
     """Return the StatefulSets and DaemonSets in `store` that do not update all their pods.
 
-    The value is the lowest ordinal that the workload updates; None if it updates no pods.
+    The value of each workload is the lowest ordinal that it updates; None if it updates no pods.
     """
     found: dict[WorkloadRef, int | None] = {}
     for kind in (STATEFUL_SET, DAEMON_SET):

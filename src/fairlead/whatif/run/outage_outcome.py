@@ -33,7 +33,7 @@ def outage_outcome(
 
     `ends` maps keys to the pods at the end. A replacement has the key of the pod that it replaces.
     `workloads` are the workloads whose pods changed. `start` is the start of the outcome: times in
-    texts count from it, and the first states of the zones are those at this instant.
+    texts count from `start`, and the first states of the zones are their states at `start`.
     """
     outage = recorder.outage
     if not outage.failed_nodes:

@@ -42,8 +42,8 @@ class PhasesInTurn:
     def phase(self, number: int, name: str, total: int = 0) -> Progress:
         """Return the Progress to which the process of the phase `name` reports.
 
-        `number` is the position of the phase, and 0 for the first one. The phase has `total` parts
-        (0: unknown).
+        `number` is the position of the phase; the first phase has the number 0. The phase has
+        `total` parts (0: unknown).
         """
         return _PhaseInTurn(self._progress, self._ended, number, name, total)
 

@@ -45,9 +45,9 @@ class RolloutHistory(Struct, frozen=True):
     """What happened to the pods of Deployments in a run from `since` to `until`.
 
     `transitions` maps each Deployment to its transitions in order of time. `store` has the objects
-    at the end, and `initial` has those at the start. `live` counts the pods at the end, by revision
-    of each Deployment. Ended and terminating pods are not counted. `errors` name the pods that
-    could not be created. `settled` is set if nothing changes after `until`.
+    at the end, and `initial` has the objects at the start. `live` counts the pods at the end, by
+    revision of each Deployment. Ended and terminating pods are not counted. `errors` name the pods
+    that could not be created. `settled` is set if nothing changes after `until`.
     """
 
     store: Store
@@ -111,9 +111,9 @@ def _begun(run: RolloutHistory) -> dict[WorkloadRef, str]:
 def _created(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, str]]:
     """Yield the revisions whose first pod is created in `run`, and those whose pods are refused.
 
-    The revisions of a Deployment are in order of time. Pods from before the run are not known here.
-    So an old revision is yielded, too, if one of its pods is created in `run`, for example to
-    replace an evicted pod.
+    The revisions of a Deployment are in order of time. This function does not know the pods from
+    before the run. So an old revision is yielded, too, if one of its pods is created in `run`, for
+    example to replace an evicted pod.
     """
     for ref, transitions in run.transitions.items():
         first: dict[str, Instant] = {}
@@ -159,8 +159,8 @@ def _initial_revisions(
 class _Replay(Struct):
     """The numbers of pods of a Deployment during the rollout of a revision.
 
-    `new` is the number of pods of this revision. `ready` is the number of these that are ready.
-    `old` is the number of pods of other revisions.
+    `new` is the number of pods of this revision. `ready` is the number of these pods that are
+    ready. `old` is the number of pods of other revisions.
     """
 
     old: int

@@ -92,7 +92,7 @@ class JobRoom:
             }
 
     def _evict_all(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Count an eviction of each of `pods` for its Job; return those that are not replaced."""
+        """Count an eviction of each of `pods` for its Job; return the pods that no Job replaces."""
         found = []
         for pod in pods:
             if not self.replaces(pod):

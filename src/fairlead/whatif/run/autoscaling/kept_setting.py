@@ -1,10 +1,10 @@
-"""Notes about settings of the simulated node autoscaler: missing ones, and changes it ignores.
+"""Notes about missing settings of the simulated node autoscaler, and about ignored changes.
 
 A simulated autoscaler reads its settings once, before the run. The settings are in the Deployment
 of the autoscaler. The limits of Cluster API are in annotations of MachineDeployments and
-MachineSets. NodePools of Karpenter are not settings: changes of them take effect, except those that
-need a feature gate that is off. Cluster Autoscaler reads the ConfigMap of the priority expander
-again and again, so changes of it take effect, too.
+MachineSets. NodePools of Karpenter are not settings: changes of NodePools take effect, except
+changes that need a feature gate that is off. Cluster Autoscaler reads the ConfigMap of the priority
+expander again and again, so changes of it take effect, too.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def missing_priority_notes(experiment: Experiment, store: Store) -> Iterator[str
 def gate_notes(experiment: Experiment, store: Store) -> Iterator[str]:
     """Yield a note for each of Karpenter's feature gates that is off but that new objects need.
 
-    `store` has the objects at the end of the run. An object of `experiment` is not new. Exception:
-    a NodePool counts as new if it has become static during the run.
+    `store` has the objects at the end of the run. An object of `experiment` is not new. There is
+    one exception: a NodePool counts as new if it has become static during the run.
     """
     if experiment.karpenter is None:
         return

@@ -99,8 +99,8 @@ def karpenter_outcome(
 ) -> AutoscalingOutcome:
     """Return Karpenter's groups, and the nodes that they gained and lost from `since` to `until`.
 
-    The changes include those by users. A group consists of the nodes with the same NodePool,
-    instance type and capacity type. `waits` are the times that pods waited for a node.
+    Nodes that users added or removed are included. A group consists of the nodes with the same
+    NodePool, instance type and capacity type. `waits` are the times that pods waited for a node.
     """
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]

@@ -2,8 +2,8 @@
 
 The admission webhook replaces the requests of every new pod of a workload that has a VPA, unless
 the update mode of the VPA is Off. So a pod that is created again after an eviction can get other
-requests than before. The recommendation is that of the dump. The updater, which evicts pods, is not
-simulated.
+requests than before. The recommendation is the one in the dump. The updater, which evicts pods, is
+not simulated.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/admission-controller/resource/pod/handler.go,
 resource/vpa/matcher.go: GetMatchingVPA
@@ -65,8 +65,8 @@ class RecommendedRequests:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the admitted object; if it is a new pod, set the requests that a VPA recommends.
 
-        The VPA is that of the pod's workload.
-        A VPA with a malformed field is ignored, because an API server would have refused it.
+        The VPA is the VPA of the pod's workload. A VPA with a malformed field is ignored, because
+        an API server would have refused it.
         """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:

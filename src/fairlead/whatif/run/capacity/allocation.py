@@ -169,7 +169,7 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
     Job statuses. `update_revision` takes the uid of an owner, and returns the name of the newest
     revision if the owner is a StatefulSet, otherwise "". The keys of `unreplaced` are owners in the
     form of the `subject` of `error`. These owners are not in `store`, but their pods are replaced.
-    The values are those pods that have no replacement yet.
+    The values are the pods of the owner that have no replacement yet.
     """
 
     store: Store
@@ -183,8 +183,9 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
         """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
         `subject` is an object in the form "ReplicaSet ns/name". For an object that is not in
-        `store`, the number is that of the pods in `unreplaced`. For an object in `store`, it is 0
-        if the kind is not DaemonSet, ReplicaSet, StatefulSet, ReplicationController or Job.
+        `store`, the number is the number of its pods in `unreplaced`. For an object in `store`, the
+        number is 0 if the kind is not DaemonSet, ReplicaSet, StatefulSet, ReplicationController or
+        Job.
         """
         kind_name, _, key = subject.partition(" ")
         namespace, _, name = key.partition("/")

@@ -1,7 +1,7 @@
 """The devices of nodes, and how many of them are in use, as amounts by driver.
 
 A device that several nodes can use belongs to no node, so it is not counted. A pod can request
-devices as an extended resource of a DeviceClass. On a node that lists none of this resource, such a
+devices as an extended resource of a DeviceClass. On a node that does not list this resource, such a
 request counts as devices, not as an amount of the resource.
 
 Example: a node has two GPUs in ResourceSlices of the driver `gpu.example.com`, and a claim holds
@@ -34,9 +34,9 @@ def devices_of(node: Node, cluster: Cluster) -> dict[str, list[PoolDevice]]:
 def device_amounts(node: Node, cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many devices of each driver are allocatable and requested on `node`.
 
-    Both results are keyed by the resource name, such as `gpu.example.com devices`.
-    A device with a taint that keeps claims off is not allocatable. A partition counts as requested
-    if it is allocated, or if other partitions use its hardware.
+    Both results are keyed by the resource name, such as `gpu.example.com devices`. A device is not
+    allocatable if it has a taint that keeps claims off. A partition counts as requested if it is
+    allocated, or if other partitions use its hardware.
     """
     pools, ledger = cluster.devices.pools, cluster.devices
     if not pools.slices_of(node.metadata.name):

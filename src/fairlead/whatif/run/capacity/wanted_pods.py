@@ -41,11 +41,12 @@ def wanted_pods(
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted. Completed pods are
     not counted. A terminating pod is counted if its owner will create a pod with the same name.
-    `unreplaced` is the number of deleted pods that have no replacement yet; they are counted, too.
+    `unreplaced` is the number of deleted pods that have no replacement yet; these pods are counted,
+    too.
 
-    The number for a DaemonSet is always found by this count, because a simulation does not update
-    the status of DaemonSets. Two pods of a DaemonSet on one node (`maxSurge`) count as one. Pods
-    that the DaemonSet could not create are not included.
+    For a DaemonSet, the pods in `pods` are always counted, because a simulation does not update the
+    status of DaemonSets. Two pods of a DaemonSet on one node (`maxSurge`) count as one. Pods that
+    the DaemonSet could not create are not included.
     """
     has_rollouts = any(ref.kind == ROLLOUT for ref in workloads)
     of_rollouts = _pods_of_rollouts(store, None) if has_rollouts else {}
@@ -104,7 +105,7 @@ def incomplete_workloads(
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
     """Return how many pods the workload `ref` should have, such as its `spec.replicas`.
 
-    For a Rollout, this is the number of pods that its ReplicaSets should have, because the
+    For a Rollout, the result is the number of pods that its ReplicaSets should have, because the
     Rollout's own controller is not simulated. Return None if the workload is not in `store`, or if
     its kind states no number.
     """
@@ -132,8 +133,8 @@ def _pods_of_rollouts(store: Store, namespace: str | None) -> dict[WorkloadRef, 
 def wanted_by(owner: Json) -> int:
     """Return how many pods the controller of the workload `owner` should keep.
 
-    For a Job, this is the number of pods that should run now, at most `spec.parallelism`. It is 0
-    if the Job is suspended or has finished.
+    For a Job, the result is the number of pods that should run now, at most `spec.parallelism`. The
+    number is 0 if the Job is suspended or has finished.
 
     upstream: pkg/controller/job/job_controller.go: manageJob
     """

@@ -88,11 +88,11 @@ def each_in_children(
     """Yield `call(item)` for each of `items`, in order, computed in forked processes.
 
     One process is forked for each core that this process may use, but at most `processes_max`. Of N
-    processes, the first makes the calls for the items 0, N, 2N, ... The second makes those for the
-    items 1, N + 1, ... Results must therefore not depend on earlier calls. After `calls_max` calls,
-    a process is replaced by a new one: forked processes collect no garbage, so each call uses more
-    memory. If a process fails, its remaining calls are made in this process. If the caller closes
-    the iterator early, the processes are killed.
+    processes, the first makes the calls for the items 0, N, 2N, ... The second makes the calls for
+    the items 1, N + 1, ... Results must therefore not depend on earlier calls. After `calls_max`
+    calls, a process is replaced by a new process: forked processes collect no garbage, so each call
+    uses more memory. If a process fails, its remaining calls are made in this process. If the
+    caller closes the iterator early, the processes are killed.
     """
     count = min(usable_cores(), len(items), processes_max or len(items))
     running = [_Successors(call, items[first::count], calls_max) for first in range(count)]
@@ -120,7 +120,7 @@ def usable_cores() -> int:
 def _signals_deferred() -> Iterator[Collection[int]]:
     """Let the signals that end this process take effect only after the `with` block.
 
-    Without this, the handler of a signal could raise its exception between a fork and the next
+    Otherwise, the handler of a signal could raise its exception between a fork and the next
     statement. Then the new process would not be killed, or would go on as a copy of this process.
 
     The context manager yields the set of signals that were blocked before.
@@ -135,8 +135,8 @@ def _signals_deferred() -> Iterator[Collection[int]]:
 class _ForkedCalls(Generic[Result]):
     """A forked process that computes results; the caller must call `end` or `kill`.
 
-    If the fork fails, for lack of memory or because too many processes run, the process counts as
-    one that has failed.
+    If the fork fails, for lack of memory or because too many processes run, the process counts as a
+    failed process.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class _ForkedCalls(Generic[Result]):
     def next_result(self, shared: Sequence[object]) -> Result:
         """Wait for the next result, and return it.
 
-        Raises EOFError if the process ended without sending it.
+        Raises EOFError if the process ended without sending the result.
         """
         if self._reading is None:
             raise EOFError

@@ -8,7 +8,7 @@ The run with the steps usually ends later. Two kinds of changes in this addition
 effects of the steps. First, a pod or a Job may end by itself, for example because of
 `activeDeadlineSeconds`. Second, there are always changes if the cluster never settles, for example
 under a load that repeats. In both cases, the run without the steps is repeated up to the last
-change of the other run, so that it has the same changes.
+change of the run with the steps. So both runs have these changes.
 
 Loads that change over time begin together with the steps, when the cluster is at rest. To find this
 time, a first run is made in which the loads stay constant.
@@ -85,8 +85,9 @@ def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
     """Return whether `next_end` is not later than the end of the run with the change (`after`).
 
     Suppose that the run without the change had continued. `next_end` is the time at which the next
-    pod or Job would have ended by itself, or None if none would have ended. If the result is True,
-    the run without the change was too short, and must be repeated up to the end of `after`.
+    pod or Job would have ended by itself, or None if no pod or Job would have ended. If the result
+    is True, the run without the change was too short, and must be repeated up to the end of
+    `after`.
     """
     return next_end is not None and next_end <= after.ended_at
 
@@ -136,7 +137,7 @@ def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
     A collection would find almost no garbage, because few of the loaded objects form cycles.
 
     If the program has frozen objects itself, no objects are frozen, because `gc.unfreeze` would
-    also unfreeze those of the program. Instead, there are no collections within the block.
+    also unfreeze the objects of the program. Instead, there are no collections within the block.
     """
     collect_if_grown()
     was_enabled, was_frozen = gc.isenabled(), has_frozen_objects()

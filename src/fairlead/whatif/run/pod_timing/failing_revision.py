@@ -6,7 +6,7 @@ A revision fails if both of these are true:
   CrashLoopBackOff.
 - The cause is probably not the node. This is assumed if the pods are on at least two nodes. It is
   also assumed if other pods run on the same node, and pods of another revision of the workload run.
-  This happens in a rollout that replaces one pod at a time, as in a StatefulSet.
+  An example is a rollout of a StatefulSet, which replaces one pod at a time.
 
 The new pods of a failing revision fail, too. Terminating and completed pods do not count.
 
@@ -49,7 +49,7 @@ class FailingRevisions(Struct, frozen=True):
         return (workload_of(pod), revision_of(pod)) in self.reasons
 
     def note(self, started: Collection[Revision]) -> str:
-        """Return a note about the failing revisions among `started`; "" if there are none.
+        """Return a note about the failing revisions among `started`; "" if none of these fails.
 
         `started` are the revisions of new pods.
         """

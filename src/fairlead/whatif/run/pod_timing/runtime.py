@@ -1,4 +1,4 @@
-"""Runtimes: how long pods run until they complete, known from a dump's completed pods or a file.
+"""Runtimes: how long pods run until they complete, from a dump's completed pods or a file.
 
 A completed pod of the dump ran from status.startTime until its last container finished. Its runtime
 is used for pods of the same owner and for pods of the same template. If the owner is a Job of a
@@ -47,7 +47,7 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
     """Runtimes from a file, sorted, for the pods that `workload`, `image` or `label` selects.
 
     `workload` is `kind/namespace/name`, in which * matches any part of a name; `label` is (key,
-    value). Only one of the three is given.
+    value). Only one of `workload`, `image` and `label` is given.
     """
 
     durations: Durations

@@ -8,15 +8,15 @@
       - label: app=import
         durations: 300                    # numbers are seconds
 
-The file can also be a CSV table with a column `workload`, `image` or `label`. It then has a column
-`duration` (one run per row), or columns for percentiles, such as `p10` and `p50`:
+The file can also be a CSV table with a column `workload`, `image` or `label`. The table then has a
+column `duration` (one run per row), or columns for percentiles, such as `p10` and `p50`:
 
     workload,duration
     job/etl/import-*,10m
     job/etl/import-*,12m
 
-Between percentiles, runtimes are interpolated linearly; beyond the outermost ones, they are
-constant.
+Between percentiles, runtimes are interpolated linearly; below the lowest and above the highest
+percentile, runtimes are constant.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Duration = str | int | float
 class RuntimeForm(StrictForm, frozen=True, kw_only=True):
     """One entry of the file.
 
-    It has one of `workload`, `image` and `label`, and one of `durations` and `percentiles`.
+    An entry has one of `workload`, `image` and `label`, and one of `durations` and `percentiles`.
     """
 
     workload: str | None = None
@@ -128,8 +128,8 @@ def _duration(path: str, where: str, stated: Any) -> DurationNs:
 def _of_percentiles(path: str, where: str, stated: Mapping[str, Any]) -> Durations:
     """Return runtimes that have the percentiles `stated`.
 
-    For a p50 of 1h and a p90 of 3h, these are a hundred runtimes: 50 of 1h, then 40 in equal steps
-    from 1h to 3h, then ten of 3h.
+    For a p50 of 1h and a p90 of 3h, the result is a hundred runtimes: 50 of 1h, then 40 in equal
+    steps from 1h to 3h, then ten of 3h.
     """
     if not stated:
         raise InputError(path, "is empty", field=where)
@@ -152,7 +152,7 @@ def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> Dur
     """Return the percentile `percent` of the run time.
 
     `points` are known percentiles, as (percent, run time), in ascending order. The result is
-    interpolated between the nearest two.
+    interpolated between the two points nearest to `percent`.
     """
     if percent <= points[0][0]:
         return points[0][1]

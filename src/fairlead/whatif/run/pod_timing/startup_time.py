@@ -1,10 +1,10 @@
 """StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
 The startup time of a Ready pod is the time from the condition PodScheduled to the condition Ready.
-Without PodScheduled, the startup time begins at the pod's creation. It is at least `SHORTEST`. The
-startup time of a workload is the median over its pods. Pods with restarted containers and pods with
-a time over an hour are left out, because their condition Ready has probably changed since their
-start.
+If the condition PodScheduled is missing, the startup time begins at the pod's creation. The startup
+time is at least `SHORTEST`. The startup time of a workload is the median over its pods. Pods with
+restarted containers and pods with a time over an hour are left out, because their condition Ready
+has probably changed since their start.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """
@@ -57,7 +57,7 @@ class StartupTimes(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """A sentence about all times; "" if none is longer than the kubelets' default."""
+        """A sentence about all times; "" if no time is longer than the kubelets' default."""
         if self.longest <= START_DELAY_DEFAULT:
             return ""
         span = _span(sorted(self.by_workload.values()))
@@ -100,7 +100,7 @@ def _span(times: Sequence[DurationNs]) -> str:
 
 
 def _low_median(times: Sequence[DurationNs]) -> DurationNs:
-    """Return the median of the sorted `times`; the lower one if there are two middle values."""
+    """Return the median of the sorted `times`; of two middle values, return the lower value."""
     return times[(len(times) - 1) // 2]
 
 

@@ -35,7 +35,7 @@ class _Record(Struct):
 class BudgetRecorder(Struct):
     """Observes all versions of all budgets, and the displaced pods and refused evictions.
 
-    `breaches` contains the pods that left although a budget did not allow it.
+    `breaches` contains the pods that left although a budget did not allow the disruption.
     """
 
     breaches: list[PdbBreach] = field(default_factory=list)
@@ -91,8 +91,8 @@ class BudgetRecorder(Struct):
     def displaced(self, pod: Pod, now: Instant) -> None:
         """Record that `pod` was preempted, evicted or deleted with its node.
 
-        This is recorded for all budgets that select the pod, even if they already count it as
-        disrupted.
+        The displacement is recorded for all budgets that select the pod, even if they already count
+        the pod as disrupted.
         """
         for pdb in self._selecting(pod):
             self._records[pdb.key].displaced.append((now, original_key(pod)))
