@@ -3,7 +3,7 @@
 Only the run without the change is examined.
 
 A cluster is at rest when no pod of its workloads starts, moves or ends any more. Pods of Jobs and
-pods without a controller are ignored, because they can be created and finish at any time.
+pods without a controller are ignored, because they can start and end at any time.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def missing_class_notes(
 
     The scheduler says only that such a pod has unbound immediate claims. If a class is among the
     `initial` objects, the change deleted it. Any other class may exist in the cluster, although the
-    dump lacks it. So the note says how to add it.
+    dump lacks it. So the note says how to add the class.
     """
     claims: dict[str, list[str]] = {}
     for pod in pending:

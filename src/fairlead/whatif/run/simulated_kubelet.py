@@ -5,7 +5,7 @@
     the dump            the startup time of the workload, as its pods show it
     otherwise           the kubelet's defaults
 
-The first of these sources that contains a time for a pod is used.
+For each pod, the first of these sources that contains a time for the pod is used.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def simulated_kubelets(
     """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
 
     If `renews_leases` is set, the kubelets renew their Leases. `taken_at` is the time of the dump.
-    `startup` is the time in ns that every pod takes to start. If it is None, the startup times of
+    `startup` is the time in ns that every pod takes to start. If it is None, the startup times in
     the dump are used. `seed` determines the jitter of Stages. Raises InputError for a Stage that is
     not simulated.
     """

@@ -58,10 +58,10 @@ def start_times(
 ) -> StartTimes:
     """Return the start times of the pods that wait at the end of `outcome`.
 
-    `experiments` repeat the experiment of `outcome`: the first with the same seed, all further ones
-    with other seeds. `covered` states how many of the running pods have a runtime in `runtimes`.
-    Each experiment covers 24 hours, or its horizon if that is longer. Times count from the start of
-    `outcome`. Raises InputError.
+    `experiments` repeat the experiment of `outcome`: the first with the same seed, all further
+    experiments with other seeds. `covered` states how many of the running pods have a runtime in
+    `runtimes`. Each experiment covers 24 hours, or its horizon if that is longer. Times count from
+    the start of `outcome`. Raises InputError.
     """
     waiting = [one for one in outcome.waits if one.until is None]
     awaited = tuple(sorted(one.pod for one in waiting))

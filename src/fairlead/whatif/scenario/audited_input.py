@@ -1,6 +1,7 @@
 """AuditedInput: the actions of users in a cluster's audit log, as steps of a scenario.
 
-The simulation has its own controllers, scheduler and kubelets, so these writes are left out:
+The simulation has its own controllers, scheduler and kubelets, so writes of these kinds are left
+out:
 
     an object that a known object controls     its controller creates it again (the Jobs of a
                                                CronJob only if the simulation runs CronJobs)
@@ -13,8 +14,8 @@ The simulation has its own controllers, scheduler and kubelets, so these writes 
 
 All other writes become steps at their recorded times: objects are created, changed (spec, labels
 and annotations, as a merge patch) and deleted. A pod is created without an owner if the log records
-none. This is also the case if the owner is missing in the log and in the dump. A pod that completed
-in the log has the same runtime in the simulation.
+no owner, or if the owner is missing in the log and in the dump. A pod that completed in the log has
+the same runtime in the simulation.
 
     line  create  deployment shop/web        ->  a step, if an administrator wrote it
     line  create  replicaset shop/web-5d     ->  left out: shop/web controls it
@@ -109,7 +110,7 @@ class AuditLog(Struct, frozen=True):
 
     @property
     def start(self) -> Instant:
-        """The time of the first write; 0 if there is none."""
+        """The time of the first write; 0 if there is no write."""
         return self.writes[0].at if self.writes else 0
 
     def first_objects(self) -> list[Manifest]:
@@ -148,8 +149,8 @@ def audited_input(
 
     `initial` are the objects of the cluster at `start`. `inventory` contains the objects of the
     cluster; this function adds the objects that the steps create. `runs_cron_jobs` means that the
-    simulation runs CronJobs. If it is False, the steps also create the Jobs that CronJobs created
-    in the log. Raises InputError.
+    simulation runs CronJobs. If `runs_cron_jobs` is False, the steps also create the Jobs that
+    CronJobs created in the log. Raises InputError.
     """
     later = [one for one in log.writes if one.at > start or start == log.start]
     if log.writes and not later:
@@ -392,7 +393,7 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 def _is_repeated(taint: str) -> bool:
     """Return whether the scenario repeats the recorded taints with the key `taint`.
 
-    It repeats the taints that no simulated controller sets: the lasting taints
+    The scenario repeats the taints that no simulated controller sets: the lasting taints
     (`is_lasting_taint`), the taints of agents, and the taint out-of-service, which users set on
     failed nodes.
     """
@@ -400,7 +401,7 @@ def _is_repeated(taint: str) -> bool:
 
 
 class _TaintChange(Struct, frozen=True):
-    """The taints that a write sets, and those that it removes, by (key, effect)."""
+    """The taints that a write sets, and the taints that it removes, by (key, effect)."""
 
     changed: Mapping[tuple[str, str], Json]
     removed: frozenset[tuple[str, str]]

@@ -18,7 +18,7 @@ _NAMES_MAX: Final = 2
 def idle_cron_job_notes(initial: Iterable[Manifest], start: Instant, end: Instant) -> Iterator[str]:
     """Yield a note about the CronJobs in `initial` that are due after `start` and until `end`.
 
-    Call this if the scenario does not run CronJobs.
+    Call this function only if the scenario does not run CronJobs.
     """
     due = [key for key, *_ in due_cron_jobs(initial, start, end)]
     if due:

@@ -21,8 +21,8 @@
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
 Input files are relative to the scenario file, outputs to the current directory. Virtual time starts
-when `files` were taken (see whatif/snapshot/snapshot.py). Without `files`, it starts at the first
-write in `audit-log`, or else at 2026-01-01T00:00:00Z.
+when `files` were taken (see whatif/snapshot/snapshot.py). If there are no `files`, virtual time
+starts at the first write in `audit-log`, or else at 2026-01-01T00:00:00Z.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def _scheduler_words(
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:
-    """Yield the objects in `created`, but CronJobs only if the simulation does not run them."""
+    """Yield the objects in `created`, without CronJobs if the simulation runs CronJobs."""
     return (one for one in created if not (settings.cron_jobs and one.kind is CRON_JOB))
 
 
@@ -326,7 +326,7 @@ class _ScenarioCluster(Struct, frozen=True, kw_only=True):
     def quiet(self) -> DurationNs:
         """The time without changes after which a run has settled.
 
-        It is longer than any recorded runtime of a pod.
+        This time is longer than any recorded runtime of a pod.
         """
         known = (one for found in self.lifecycles.values() for one in found)
         return max((one.ended - one.started for one in known if one.ended), default=0) + QUIET
@@ -441,10 +441,10 @@ def _objects(
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
-    If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail
-    instead of deleting it. The cluster lacks the Jobs of the trace, and a simulation replaces a
-    deleted pod of a missing Job, but not a failed pod. The other pods get no such step. `path` is
-    the file in error messages. Raises InputError.
+    If a pod was deleted in the trace before it ran, a step makes the pod fail. The step does not
+    delete the pod, because the cluster lacks the Jobs of the trace: a simulation replaces a deleted
+    pod of a missing Job, but not a failed pod. All other pods get no such step. `path` is the file
+    in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:
@@ -462,7 +462,7 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
 
 
 def _audit_log(folder: Path, scenario: Scenario) -> AuditLog | None:
-    """Return the audit log of a scenario; None if it has none. Raises InputError."""
+    """Return the audit log of a scenario; None if it has no log. Raises InputError."""
     if scenario.cluster.audit_log is None:
         return None
     file = folder / scenario.cluster.audit_log
@@ -470,7 +470,7 @@ def _audit_log(folder: Path, scenario: Scenario) -> AuditLog | None:
 
 
 def _simkube(folder: Path, scenario: Scenario, inventory: Inventory) -> SimKubeTrace | None:
-    """Return the SimKube trace of a scenario; None if it has none. Raises InputError."""
+    """Return the SimKube trace of a scenario; None if it has no trace. Raises InputError."""
     if scenario.cluster.simkube is None:
         return None
     file = folder / scenario.cluster.simkube

@@ -51,8 +51,8 @@ class KubeletSettings(StrictForm, frozen=True, kw_only=True):
     """Delays and flags of the simulated kubelets.
 
     `stop_after` is the time that a pod takes to stop. `stop_share` states this time as a fraction
-    of the pod's grace period. At most one of the two is given; without both, a pod takes its whole
-    grace period. `flags` are the kubelet's eviction flags.
+    of the pod's grace period. At most one of `stop_after` and `stop_share` is given. If neither is
+    given, a pod takes its whole grace period. `flags` are the kubelet's eviction flags.
     """
 
     start_delay: Duration | None = None
@@ -80,14 +80,14 @@ class Settings(StrictForm, frozen=True, kw_only=True):
 
     `scheduler` and `batch` are each the name of a file, or `configmap/NAMESPACE/NAME` for a
     ConfigMap of the cluster. `batch` may also be the name of a shipped configuration. `behave_like`
-    is the Kubernetes version to follow. `feature_gates` overrides defaults of its feature gates. If
-    `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the annotation
-    `fairlead.dev/run-duration`.
+    is the Kubernetes version to follow. `feature_gates` overrides the defaults of that version's
+    feature gates. If `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the
+    annotation `fairlead.dev/run-duration`.
 
-    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. With
-    `off`, settings of an autoscaler are ignored. None also means that no autoscaler acts, but
-    settings of an autoscaler are then refused. `provision_time` is one duration for all machines,
-    or a duration for each node group or NodePool.
+    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. If it is
+    `off`, settings of an autoscaler are ignored. If it is None, no autoscaler acts, and settings of
+    an autoscaler are refused. `provision_time` is one duration for all machines, or a duration for
+    each node group or NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
@@ -115,9 +115,9 @@ def autoscaling_of(
     """Return the autoscaler that `settings` choose for the cluster `initial`.
 
     File names are relative to `folder`. If `autoscale` is set, settings that this autoscaler does
-    not read have no effect, and a note names them. They are not refused, because a sweep can vary
-    the autoscaler. If `autoscale` is not set, all settings of autoscalers are refused. Raises
-    InputError, which names the scenario `source`.
+    not read have no effect, and a note names them. Such settings are not refused, because a sweep
+    can vary the autoscaler. If `autoscale` is not set, all settings of autoscalers are refused.
+    Raises InputError, which names the scenario `source`.
     """
     choice = str(settings.autoscale or OFF)
     if choice not in _AUTOSCALERS:

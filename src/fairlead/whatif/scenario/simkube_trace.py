@@ -89,7 +89,7 @@ class SimKubeTrace(Struct, frozen=True):
 
 
 class RecordedDurations(Struct):
-    """A function for the kubelets: the n-th pod of a workload gets the n-th recorded runtime.
+    """A function for the kubelets; the n-th pod of a workload gets the n-th recorded runtime.
 
     For a pod of a workload that `lifecycles` does not contain, `others` returns the runtime.
     """
@@ -329,7 +329,7 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _workload(kind: Any, name: Any) -> WorkloadRef | None:
-    """Return the object that `kind` and `name` identify; None if one of them is malformed.
+    """Return the object that `kind` and `name` identify; None if `kind` or `name` is malformed.
 
     Example: `apps/v1.Deployment` and `shop/web` identify Deployment web in namespace shop.
     """

@@ -14,7 +14,7 @@
     {at: 5m, out-of-capacity: "zone=a,type=m5.large", for: 20m}  no such machines for an autoscaler
 
 Names are checked before the run, against the initial objects and the objects that earlier events
-create. With `count`, the number of each copy is appended to its name.
+create. If `count` is set, the number of each copy is appended to its name.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ def steps_of(
     """Return (steps, created objects, patched objects) of all events; the steps are not sorted.
 
     Created objects are as written in the events. If an event has a `count`, its object is returned
-    once, but all copies are added to `inventory`. A patched object replaces the one in `inventory`,
-    so each event is checked against the objects as earlier events leave them. `source` is the
-    scenario file; the names of files in it are relative to `folder`. Raises InputError.
+    once, but all copies are added to `inventory`. A patched object replaces the object in
+    `inventory`, so each event is checked against the objects as earlier events leave them. `source`
+    is the scenario file; the names of files in it are relative to `folder`. Raises InputError.
     """
     custom_resources = CustomResourceCheck(inventory)
     numbered = [
@@ -215,7 +215,7 @@ class _NumberedEvent:
         """Yield the steps of this event. Raises InputError.
 
         `deleted` contains the objects in `inventory` that earlier events delete. This method adds
-        the objects that this event deletes, and removes those that it creates again.
+        the objects that this event deletes, and removes the objects that it creates again.
         """
         if self._event.create is not None:
             self.originals = self._originals(self._event.create, inventory)
@@ -284,7 +284,7 @@ class _NumberedEvent:
         return () if outage is None else outage.nodes
 
     def _outage(self, inventory: Inventory) -> Outage | None:
-        """Return the outage that this event begins; None if its verb begins none."""
+        """Return the outage that this event begins; None if its verb begins no outage."""
         event = self._event
         if any(getattr(event, verb) is not None for verb in FAILURE_FIELDS):
             where = EventField(self._source, self._field, self._verb)

@@ -19,9 +19,9 @@ Rows become objects as follows:
     duration       pods run forever unless `durations: recorded` is set
     owner          a Job that is not in the table, so that preempted and evicted pods are replaced
 
-`gpus-at-least` skips rows with fewer GPUs. With `jobs`, gangs arrive instead of single pods (module
-trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, contain the actual usage
-of pods. An empty cell means unknown usage.
+`gpus-at-least` skips rows with fewer GPUs. If `jobs` is set, gangs arrive instead of single pods
+(module trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, contain the
+actual usage of pods. An empty cell means unknown usage.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class RecordedTimes(Struct, frozen=True):
 class TraceCluster(Struct, frozen=True):
     """The initial objects of a trace, the arrivals, and the `departures` of pods that never ran.
 
-    `recorded` maps the names of pods to their times in the trace. It is empty unless `arrivals:
-    recorded` is set.
+    `recorded` maps the names of pods to their times in the trace. `recorded` is empty unless
+    `arrivals: recorded` is set.
     """
 
     objects: list[Json]

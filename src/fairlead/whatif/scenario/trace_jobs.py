@@ -7,11 +7,11 @@
       members: [2, 4, 8]
       runtimes: [20m, 40m]
 
-In the list `queues`, `jobs` is the number of gangs of a queue. The first of them arrives at
-`begins`, and all arrive within the duration `over`. All members of a gang are made from one row of
-the pod table. The gangs of a queue take the rows in a random order. Each row occurs as often as its
-count column says. After the last row, the order begins again. The number of members and the runtime
-of the pods are chosen at random from the lists `members` and `runtimes`.
+In the list `queues`, `jobs` is the number of gangs of a queue. The first gang of the queue arrives
+at `begins`, and all its gangs arrive within the duration `over`. All members of a gang are made
+from one row of the pod table. The gangs of a queue take the rows in a random order. Each row occurs
+as often as its count column says. After the last row, the order begins again. The number of members
+and the runtime of the pods are chosen at random from the lists `members` and `runtimes`.
 """
 
 from __future__ import annotations

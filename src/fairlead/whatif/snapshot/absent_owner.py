@@ -30,9 +30,9 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
     """Return `snapshot` with an object added for each missing custom resource that controls pods.
 
-    Return `snapshot` itself if none is missing, or if `target` (`KIND/NAME`) names a built-in kind.
-    The added objects have only metadata. A reference whose owner cannot exist, for example because
-    the name is missing, is left out. Raises InputError for a pod that is not valid.
+    Return `snapshot` itself if no such resource is missing, or if `target` (`KIND/NAME`) names a
+    built-in kind. The added objects have only metadata. A reference whose owner cannot exist, for
+    example because the name is missing, is left out. Raises InputError for a pod that is not valid.
     """
     named = find_kind(target.partition("/")[0])
     if named is not None and not named.is_custom:
@@ -49,7 +49,7 @@ def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
 
 
 def _manifest(source: str, owner: Json) -> list[Manifest]:
-    """Return a list with the object `owner`, or [] if it is not valid.
+    """Return a list with the object `owner`, or [] if `owner` is not valid.
 
     `owner` was made from an owner reference. The name in the reference may be invalid.
     """

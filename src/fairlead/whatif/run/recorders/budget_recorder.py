@@ -129,8 +129,8 @@ class BudgetRecorder(Struct):
         """Record a breach of each budget that does not allow the deletion of `pod`.
 
         Several pods may be lost at the instant `at`, and a budget's status does not reflect these
-        losses yet. So each loss is subtracted here from the number of disruptions that the budget
-        still allows. The loss of an unready pod is not subtracted if the budget permits it
+        losses yet. So this method subtracts each loss from the number of disruptions that the
+        budget still allows. The loss of an unready pod is not subtracted if the budget permits it
         (`_spares_unready`).
         """
         if self._lost_at != at:
@@ -224,15 +224,15 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tuple[int, int]:
     """Return the lowest number of healthy pods, and how many the budget needed then.
 
-    If a scale-up or a scale-down changes the needed number, both numbers are from one instant: that
-    with the greatest shortage. If there is no shortage, it is the instant with the fewest healthy
-    pods beyond the needed number. Numbers from different instants could show a shortage that never
-    existed: the needed number at a peak, and the healthy pods after it. `_counting` explains
-    `highest`.
+    If a scale-up or a scale-down changes the needed number, both numbers are from the instant with
+    the greatest shortage. If there is no shortage, both are from the instant with the fewest
+    healthy pods beyond the needed number. Numbers from different instants could show a shortage
+    that never existed: the needed number at a peak, and the healthy pods after it. `_counting`
+    explains `highest`.
 
     `are_new` is set if the budget has no pod at first. Then only the statuses that `_counting`
-    yields are considered, or the last status if it yields none. The reason is that a budget does
-    not protect pods that have not started yet.
+    yields are considered, or the last status if `_counting` yields nothing. The reason is that a
+    budget does not protect pods that have not started yet.
     """
     counting = list(_counting(statuses, highest))
     if are_new:
@@ -254,11 +254,11 @@ def _shortage(statuses: Iterable[_Status], highest: int) -> int:
 
 
 def _counting(statuses: Iterable[_Status], highest: int) -> Iterator[_Status]:
-    """Yield those of `statuses` with fewer healthy pods than at some earlier instant.
+    """Yield the `statuses` with fewer healthy pods than at some earlier instant.
 
     So the new pods of a scale-up do not count as missing. `highest` is the highest number of
-    healthy pods before `statuses`. It is needed because a change can delete pods at the instant of
-    the first status.
+    healthy pods before `statuses`. This number is needed because a change can delete pods at the
+    instant of the first status.
     """
     for status in statuses:
         highest = max(highest, status[1])

@@ -155,7 +155,7 @@ class GangRecorder:
         """Count the gangs that the preemptions before `now` left incomplete.
 
         Preemptions at `now` itself are counted by the first call at a later instant, because more
-        of them may follow.
+        preemptions may follow at `now`.
         """
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
@@ -166,7 +166,7 @@ class GangRecorder:
     def _count(self, gang: _Gang, now: Instant) -> None:
         """If `gang` is incomplete, count the time since its last change, and its resource use.
 
-        The use is the requests of the running members, multiplied by this time. A gang is
+        The resource use is the requests of the running members, multiplied by this time. A gang is
         incomplete while some, but too few, of its members run.
         """
         if gang.is_incomplete:
@@ -181,7 +181,7 @@ class GangRecorder:
     def tally(self, now: Instant) -> GangTally:
         """Return the counts over all gangs that need more than one member.
 
-        Only `lost` covers all PodGroups, also those that need just one member.
+        Only `lost` covers all PodGroups, also PodGroups that need just one member.
         """
         self._count_broken(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]

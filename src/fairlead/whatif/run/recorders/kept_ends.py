@@ -1,7 +1,7 @@
 """KeptEnds: the list of pods at an instant of a run, reused for the list at the end of the run.
 
 Both runs of a what-if begin with the same pods and change few of them. So the pods are listed once,
-before the process is forked. Each run replaces only those that it has changed.
+before the process is forked. Each run replaces only the pods that it has changed.
 
 A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*. All
 other pods are their own originals. Of several pods with the same original, only one is listed. So
@@ -37,7 +37,8 @@ class KeptEnds:
     """The PodEnds of the pods at an instant.
 
     `by_key` maps each pod's own key to its PodEnd. `listed` maps the key of each original pod to
-    its PodEnd, or to that of its replacement. Both dictionaries are sorted and must not be changed.
+    its PodEnd, or to the PodEnd of its replacement. Both dictionaries are sorted and must not be
+    changed.
     """
 
     def __init__(
@@ -48,8 +49,8 @@ class KeptEnds:
     ) -> None:
         """Store `ends`, the PodEnds of the existing `pods`, and compute `listed`.
 
-        Both mappings are keyed by `namespace/name`. The key of a replacement is its own, not that
-        of the replaced pod. The caller must not change `ends` later.
+        Both mappings are keyed by `namespace/name`. The key of a replacement is its own, not the
+        key of the replaced pod. The caller must not change `ends` later.
         """
         keys = sorted(ends)
         is_sorted = keys == list(ends)  # usually, because loaded pods are listed by name
@@ -105,9 +106,9 @@ def listed(
 ) -> dict[str, PodEnd]:
     """Return the PodEnds of the pods with `keys`; a replacement has the key of the pod it replaces.
 
-    `keys` are the pods' own keys, sorted. If several pods get the same key, the result has the one
-    with the highest `_liveness`. Among equals, it has the last one in `keys`. The result is sorted
-    by key.
+    `keys` are the pods' own keys, sorted. If several pods get the same key, the result has the pod
+    with the highest `_liveness`. Of several pods with this `_liveness`, the result has the last pod
+    in `keys`. The result is sorted by key.
     """
     best: dict[str, _Best] = {}
     for key in keys:

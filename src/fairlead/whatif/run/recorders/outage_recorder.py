@@ -1,8 +1,8 @@
 """OutageRecorder: follows failed nodes and the pods that were on them.
 
-It observes the stimuli and reports of a run. A pod is tracked from the instant at which its node is
-out of service until the pod is up again. A pod and its replacements share one pod key: the
-namespace/name of the first of these pods. A zone is named by its key (`zone_key` of
+The recorder observes the stimuli and reports of a run. A pod is tracked from the instant at which
+its node is out of service until the pod is up again. A pod and its replacements share one pod key:
+the namespace/name of the first of these pods. A zone is named by its key (`zone_key` of
 engine.nodelifecycle), as in ZoneChange.
 """
 
@@ -81,7 +81,7 @@ class FailedNode(Struct):
 
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
     of a pod from the node. If no pod was evicted, `failure` is the first failure that the control
-    plane noticed. If the control plane noticed none, `failure` is the node's first failure.
+    plane noticed. If the control plane noticed no failure, `failure` is the node's first failure.
     `returns` counts how often the node has returned to service. `evictions` contains all evictions
     from the node. Several of these can be evictions of one pod and its replacements, which share a
     key. `evicted` contains each key once.
@@ -101,11 +101,11 @@ class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
     `since` is the first time at which its node was out of service. `back_at` is the last time at
-    which the pod came back up, with its containers; None if it never did. `is_late` is set if its
-    node returned and failed again before the pod came back up, and `was_back` if the pod came back
-    up before its node failed again. `restarted_at` is the last time at which the pod's containers
-    restarted on their node. `ended_at` is the time at which the pod failed or was deleted; None if
-    it or a replacement exists.
+    which the pod came back up, with its containers; None if this never happened. `is_late` is set
+    if its node returned and failed again before the pod came back up. `was_back` is set if the pod
+    came back up before its node failed again. `restarted_at` is the last time at which the pod's
+    containers restarted on their node. `ended_at` is the time at which the pod failed or was
+    deleted; None if it or a replacement exists.
     """
 
     pod: Pod
@@ -178,12 +178,12 @@ class OutageRecorder(Struct):
 
     @property
     def first_back_at(self) -> Instant | None:
-        """The first time at which an affected pod came back up; None if none did."""
+        """The first time at which an affected pod came back up; None if no affected pod did."""
         return min((at for at, pods in self._backs.items() if pods), default=None)
 
     @property
     def last_back_at(self) -> Instant | None:
-        """The last time at which an affected pod came back up; None if none did."""
+        """The last time at which an affected pod came back up; None if no affected pod did."""
         return max((at for at, pods in self._backs.items() if pods), default=None)
 
     # --- reports ------------------------------------------------------------------
@@ -422,8 +422,8 @@ class OutageRecorder(Struct):
     def own_pod_keys_on(self, node: str) -> Iterator[str]:
         """Yield `namespace/name` of each existing pod on `node`.
 
-        A replacement has its own name here, not that of the pod that it replaces. The names of pods
-        of the dump are found without decoding the pods.
+        The name of a replacement is its own, not the name of the pod that it replaces. The names of
+        pods of the dump are found without decoding the pods.
         """
         yield from self._loaded.get(node, ())
         for uid in self._on_node.get(node, ()):
@@ -639,8 +639,8 @@ class OutageRecorder(Struct):
     def _was_replaced(self, pod: Pod) -> bool:
         """Return whether `pod` was deleted before the run, and no controller waits for its end.
 
-        In this case, the owner of the pod, if any, created the replacement before the run, under
-        another name.
+        If so, the owner of the pod, if any, created the replacement before the run, under another
+        name.
         """
         if not is_terminating(pod):
             return False

@@ -64,9 +64,10 @@ class OwnerFacts:
 class PodTrack(Struct):
     """The record of one pod; `end` caches the result of `new_end`.
 
-    `reason` is the recorded reason why the pod is or was pending. If there is none, `explanation`
-    is used (`Recorder.explain_waiting`). `is_stopped` is set if the pod failed because it was
-    deleted before its end, and `ended_before` if it had completed before the run.
+    `reason` is the recorded reason why the pod is or was pending. If no reason was recorded,
+    `explanation` is used (`Recorder.explain_waiting`). `is_stopped` is set if the pod failed
+    because it was deleted before its end, and `ended_before` is set if the pod had completed before
+    the run.
     """
 
     pod: Pod

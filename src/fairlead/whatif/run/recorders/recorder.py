@@ -1,7 +1,7 @@
 """Recorder: collects the outcome of a run while it happens.
 
-It uses the controllers' reports (placements, preemptions and evictions, with reasons) and the
-stimuli that the controllers receive (changes of objects).
+The Recorder uses the controllers' reports (placements, preemptions and evictions, with reasons) and
+the stimuli that the controllers receive (changes of objects).
 
     a pod in the counts:   pending (no node) -> running (has a node) -> over (ended or deleted)
 
@@ -352,7 +352,7 @@ class Recorder(Struct):
         """Record an eviction, unless the pod has completed.
 
         `respects_budgets` states whether the eviction respected the budgets. The eviction of a
-        DaemonSet pod is not recorded if it has one of the NODE_REMOVAL_REASONS.
+        DaemonSet pod is not recorded if its reason is one of NODE_REMOVAL_REASONS.
         """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
@@ -390,7 +390,7 @@ class Recorder(Struct):
         """Record `event` if it reports the failure of a controller.
 
         Only the last failure of an object is kept. If the creation of a pod's ResourceClaim is
-        refused, this is recorded as the reason why the pod is pending.
+        refused, the refusal is recorded as the reason why the pod is pending.
         """
         if event.reason in _CREATE_FAILURE_REASONS:
             self.errors[f"{event.regarding.kind} {event.regarding.key}"] = event.note
@@ -404,7 +404,7 @@ class Recorder(Struct):
     def begin(self, now: Instant) -> None:
         """Set the time for the next calls of `report`.
 
-        Called instead of `observe` for a stimulus that contains nothing to record.
+        This method is called instead of `observe` for a stimulus that contains nothing to record.
         """
         self.now = self.outage.now = now
 
@@ -645,8 +645,8 @@ class Recorder(Struct):
         """Return the existing pods, keyed and sorted by original key.
 
         If a pod was replaced several times, the original key of the last replacement is the key of
-        the first pod. If a pod and its replacement both exist, only one is returned: the one that
-        is not ending. The result must not be changed.
+        the first pod. If a pod and its replacement both exist, only the pod that is not ending is
+        returned. The result must not be changed.
         """
         if self._kept is not None:
             return self._kept.updated(self._tracks, self._changed, self._end_at)
@@ -695,7 +695,7 @@ class Recorder(Struct):
     def _ends(self) -> dict[str, PodEnd]:
         """Return {key: PodEnd} of the existing pods.
 
-        A pod that replaces another pod has its own key here, not the key of the replaced pod.
+        The key of a replacement is its own, not the key of the replaced pod.
         """
         ends: dict[str, PodEnd] = {}
         for loaded in self._loaded.values():
@@ -735,8 +735,8 @@ class Recorder(Struct):
         """Yield (workload, uid, pod, node) for the existing pods of `workloads`.
 
         For a pod that has a node and is unchanged since the dump, the yielded `pod` may be another
-        replica of the same owner. So the caller must use the yielded uid and node, not those in
-        `pod`. The caller must not use the readiness in `pod` either: it may be out of date.
+        replica of the same owner. So the caller must use the yielded uid and node, not the uid and
+        node in `pod`. The caller must not use the readiness in `pod` either: it may be out of date.
         """
         group: Replicas | None = None  # the replicas of the previous row
         for one in self._tracks.raw() if workloads else ():

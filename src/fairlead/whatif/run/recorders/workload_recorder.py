@@ -214,7 +214,7 @@ def _readiness(
 
 
 def _steps(before: int, counts: Mapping[Instant, int]) -> Iterator[tuple[Instant, int]]:
-    """Yield those (instant, count) of `counts` whose count differs from the previous one.
+    """Yield each (instant, count) of `counts` whose count differs from the previous count.
 
     `before` is the count before the first instant.
     """

@@ -2,7 +2,7 @@
 
 The rules in this module keep the texts on which Fairlead's decisions depend. Every other text is
 replaced by its pseudonym. Fields that no question needs are removed. Objects of kinds that no
-command reads are removed, too, because the rules do not know which keys in them are names.
+command reads are removed, too, because the rules do not know which keys in these objects are names.
 `PUBLISHED` describes the kept texts and the removed fields for users.
 """
 

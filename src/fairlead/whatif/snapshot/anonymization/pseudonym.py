@@ -104,7 +104,7 @@ class Pseudonyms:
         return self._token.sub(lambda found: self._original(found) or found[0], text)
 
     def recognizes(self, text: str) -> bool:
-        """Return whether `text` contains more pseudonyms of this snapshot than unknown ones.
+        """Return whether `text` contains more pseudonyms of this snapshot than unknown pseudonyms.
 
         A text about another snapshot contains mainly unknown pseudonyms.
         """

@@ -1,6 +1,6 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
-To decode texts to JSON values, and then convert these to views, would take ten times as long.
+Decoding texts to JSON values, and converting these values to views, would take ten times as long.
 Direct decoding works for objects of the common kinds in stored form (`StoredForm`). Other objects
 are decoded as JSON. Most pods are not decoded at all, because they match the template of another
 pod's text (`PodTexts`).
@@ -230,8 +230,8 @@ class DumpDecoder:
     def _like_another_pod(self, text: Text, data: bytes) -> tuple[DumpedObject, str] | None:
         """Return (object, its newest timestamp) for the `text` of a pod that matches a template.
 
-        `data` contains the bytes of `text`. It is ignored if `text` is a TemplateText. Returns None
-        if `text` must be decoded without a template.
+        `data` contains the bytes of `text`. `data` is ignored if `text` is a TemplateText. Returns
+        None if `text` must be decoded without a template.
         """
         template: PodTemplate | None
         strings: Sequence[str]
@@ -329,8 +329,8 @@ def _has_many_containers(text: bytes) -> bool:
 def _replaced(text: bytes, old: bytes, new: bytes) -> bytes:
     """Return `text` with `new` in place of `old`; return `text` if it does not contain `old`.
 
-    Only the place where the first bytes of `old` first occur in `text` is examined. If the rest of
-    `old` does not follow there, `text` is returned, even if `old` occurs later.
+    Only the place where the first bytes of `old` first occur in `text` is examined. If `old` is not
+    at this place, `text` is returned, even if `old` occurs later.
     """
     begin = text.find(old[:_SEARCHED_BYTES])  # a search for all of `old` takes ten times as long
     return text[:begin] + new + text[begin + len(old) :] if text.startswith(old, begin) else text
@@ -339,7 +339,8 @@ def _replaced(text: bytes, old: bytes, new: bytes) -> bytes:
 def _without_null_times(text: bytes) -> bytes:
     """Return `text` without the creationTimestamps that are null.
 
-    API servers before Kubernetes 1.34 stored one in the metadata of each pod template.
+    API servers before Kubernetes 1.34 stored `creationTimestamp: null` in the metadata of each pod
+    template.
     """
     return _NULL_TIME.sub(b"", text) if b"null" in text else text
 

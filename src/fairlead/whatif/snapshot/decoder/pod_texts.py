@@ -2,12 +2,12 @@
 
 The texts of a workload's pods match one `JsonTemplate`, or a few. Each template has a placeholder
 for every string in which its texts differ. The template has one sample pod. The view (the typed
-object) and the JSON value of another pod are copies of those of the sample pod. Only the strings of
-the placeholders are replaced.
+object) and the JSON value of another pod are copies of the view and the value of the sample pod.
+Only the strings of the placeholders are replaced.
 
-    1. The first three pods of a workload (same generateName; without it, same owner) are decoded.
-       The strings that differ between the second and the third text become the placeholders of
-       a template.
+    1. The first three pods of a workload (same generateName, or the same owner if there is no
+       generateName) are decoded. The strings that differ between the second and the third text
+       become the placeholders of a template.
     2. A pod whose text matches no template is decoded. If its text differs from the sample of a
        template only in the values of strings, these strings become placeholders, too.
     3. After too many attempts to make or extend a template, the workload gets no further template.
@@ -87,17 +87,16 @@ Item = TypeVar("Item")
 class PodTemplate:
     """The common parts of all pods whose texts match one template.
 
-    `makes_replicas` is True if these pods are replicas. They then differ only in name, uid,
-    version, node, addresses, times, volume names, and a node affinity that pins a pod to its own
-    node.
+    `makes_replicas` is True if these pods are replicas. Replicas differ only in name, uid, version,
+    node, addresses, times, volume names, and a node affinity that pins a pod to its own node.
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
         """`texts` is the template of the pods' texts; `decode` returns a text's (view, timestamps).
 
         Raises msgspec.ValidationError if a placeholder is in a field that does not accept every
-        string. Also raises it if the view or the timestamps depend on a string that cannot be
-        inserted into them (see `_needs_opaque_strings`).
+        string. Also raises this error if the view or the timestamps depend on a string that cannot
+        be inserted into them (see `_needs_opaque_strings`).
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
@@ -141,8 +140,8 @@ class PodTemplate:
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
         """Return (view, timestamps) of the pod with `strings` in the placeholders of the template.
 
-        The timestamps are those in `strings`, and the newest of the timestamps that all pods of the
-        template share.
+        The timestamps are the timestamps in `strings`, and the newest of the timestamps that all
+        pods of the template share.
         """
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
@@ -153,8 +152,9 @@ class PodTemplate:
         """Return the timestamps of the pods whose texts are `texts`, as a list of sets.
 
         For each placeholder for a timestamp, the list has a set with the pods' values of this
-        placeholder. Timestamps outside the placeholders are equal in all pods. If there are any,
-        the list begins with a further set, which contains only the newest of these timestamps.
+        placeholder. Timestamps outside the placeholders are equal in all pods. If there are
+        timestamps outside the placeholders, the list begins with a further set, which contains only
+        the newest of them.
         """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]
@@ -223,8 +223,8 @@ class PodTexts:
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
         """Return (template that `text` matches, strings that replace its placeholders in `text`).
 
-        `text` is the text of a pod. Returns None if it matches no template. Pods of one template
-        share parts of their views, so the views must not be mutated.
+        `text` is the text of a pod. Returns None if `text` matches no template. Pods of one
+        template share parts of their views, so the views must not be mutated.
         """
         workload = self._workloads.get(_workload_name(text)) if self._workloads else None
         if workload is None:
@@ -306,8 +306,8 @@ class PodTexts:
         """Extend a template of `workload` so that it matches `text`, or make a new template.
 
         The strings in which `text` differs from the template become placeholders. If no template
-        can be extended in this way, a new one is made from `text` and an earlier text. The extended
-        or new template comes first in `workload`.
+        can be extended in this way, a new template is made from `text` and an earlier text. The
+        extended or new template comes first in `workload`.
         """
         pieces, templates = pieces_of(text), workload.templates
         for known in templates:
