@@ -1,6 +1,6 @@
 """Metrics of the batch scheduler.
 
-The metrics of queues have the names that Volcano uses. All others have kube-batch's names.
+The metrics of queues have the names that Volcano uses. All other metrics have kube-batch's names.
 
 upstream: kube-batch pkg/scheduler/metrics/metrics.go; volcano pkg/scheduler/metrics/queue.go
 """

@@ -3,10 +3,11 @@
 A missing kind is detected by references to it, such as a pod's owner, claims or PriorityClass, or
 the annotation of LimitRanger. Every node has a Lease, so Leases are missing if the dump contains
 none. Leases matter only for nodes that are not Ready. Nothing refers to budgets and quotas, so
-their absence alone proves nothing. A note names absent budgets or quotas if another kind is missing
-as well. It also names them if the dump has no Leases and no budgets.
+their absence alone proves nothing. A note names absent budgets or quotas in two cases: another kind
+is missing as well, or the dump has no Leases and no budgets.
 
-The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
+The version of a cluster is the version of its control plane's static pods, or else of its newest
+kubelet.
 
 upstream: pkg/features/kube_features.go, and CHANGELOG/CHANGELOG-1.32.md, 1.33 for the defaults
 """
@@ -122,10 +123,10 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield sentences that what-ifs and planners show as notes about a dump.
 
-    If all objects are hand-written, only some notes are possible. They are about empty files,
-    nodes that are starting, objects that Kueue has not admitted, pods on missing nodes, and nodes
-    without resources. Notes about unknown annotations, fields, kinds, quota scopes and limit types
-    are also possible.
+    If all objects are hand-written, only some notes are possible. These notes are about empty
+    files, nodes that are starting, objects that Kueue has not admitted, pods on missing nodes, and
+    nodes without resources. Notes about unknown annotations, fields, kinds, quota scopes and limit
+    types are also possible.
     """
     yield from snapshot.start_notes
     files = snapshot.files
@@ -300,9 +301,10 @@ def _absent_controllers(manifests: Sequence[Manifest], unreadable: Iterable[str]
 def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note if kubectl was probably called without -A, so that the dump lacks pods.
 
-    This is assumed of a dump with pods, but without objects of the namespace kube-system. Two kinds
-    of clusters have no pods in this namespace, so they get no note: clusters of simulated nodes,
-    and OpenShift. The system pods of OpenShift are in namespaces such as openshift-dns.
+    kubectl was probably called without -A if the dump has pods, but no objects of the namespace
+    kube-system. Two kinds of clusters have no pods in this namespace, so they get no note: clusters
+    of simulated nodes, and OpenShift. The system pods of OpenShift are in namespaces such as
+    openshift-dns.
     """
     namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
     if not namespaces or any(one.ref.namespace == _SYSTEM for one in manifests):
@@ -325,10 +327,10 @@ def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
 def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note if the dump `manifests` seems to lack pods of the cluster.
 
-    `kubectl get` may have read no pods, or those of one namespace. A real cluster always has pods.
-    The status of a workload counts its pods. If this status counts pods, but the dump has no pod in
-    the workload's namespace, the dump lacks these pods. A simulation then creates new pods, perhaps
-    on other nodes than in the cluster.
+    `kubectl get` may have read no pods, or only the pods of one namespace. A real cluster always
+    has pods. The status of a workload counts its pods. If this status counts pods, but the dump has
+    no pod in the workload's namespace, the dump lacks these pods. A simulation then creates new
+    pods, perhaps on other nodes than in the cluster.
 
     There is no note if no object has a uid. Such a dump may be a file of hand-written manifests,
     which need not include pods.
@@ -355,7 +357,7 @@ def _counts_pods(manifest: Manifest, namespaces: set[str]) -> bool:
     """Return whether the workload's status counts pods although its namespace has none in the dump.
 
     `namespaces` are the namespaces that have pods in the dump. Return False for a workload in one
-    of them, and for a workload with an owner, such as the ReplicaSet of a Deployment.
+    of these namespaces, and for a workload with an owner, such as the ReplicaSet of a Deployment.
     """
     field = _COUNTS.get(manifest.kind)
     if field is None or manifest.ref.namespace in namespaces:
@@ -450,8 +452,8 @@ def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
 def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if the cluster in `manifests` runs any version other than NEWEST.
 
-    `some` is the result of `samples(manifests)`. It contains all nodes. Nodes of a virtual kubelet
-    do not count: their version is that of the program, not of a kubelet.
+    `some` is the result of `samples(manifests)`. `some` contains all nodes. Nodes of a virtual
+    kubelet do not count: they state the version of a program, not of a kubelet.
     """
     texts = {
         one.status.node_info.kubelet_version
@@ -484,7 +486,7 @@ def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
 
 
 def _api_server(entry: Manifest | ReplicaManifests) -> Manifest | None:
-    """Return the static pod of kube-apiserver in `entry`; None if there is none.
+    """Return the static pod of kube-apiserver in `entry`; None if `entry` has no such pod.
 
     `entry` is one object or a set of replicas. If several pods match, the first is returned.
     """

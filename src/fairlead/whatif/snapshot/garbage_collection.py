@@ -19,7 +19,7 @@ _frozen_until_exit: Final = Event()  # set once per process at most
 class _MemoryUse(Struct):
     """The number of memory blocks of Python's objects after the last collection.
 
-    It is 0 before the first call of `collect_if_grown`.
+    The number is 0 before the first call of `collect_if_grown`.
     """
 
     blocks: int = 0
@@ -45,12 +45,12 @@ def has_frozen_objects() -> bool:
 
 
 def collect_if_grown() -> None:
-    """Free unreachable objects if memory has grown by half since they were freed last.
+    """Free unreachable objects if memory has grown by half since the last call that freed objects.
 
-    Call this before a run that freezes all objects. Without it, a process with many runs would keep
-    the reference cycles of all of them: `gc.freeze` resets the counts that start Python's own full
-    collections. The first call frees nothing, so that a process with one run does not wait for a
-    collection. No call frees anything while objects are frozen or the collector is disabled.
+    Call this function before a run that freezes all objects. Otherwise, a process with many runs
+    would keep the reference cycles of all runs: `gc.freeze` resets the counts that start Python's
+    own full collections. The first call frees nothing, so that a process with one run does not wait
+    for a collection. No call frees anything while objects are frozen or the collector is disabled.
     """
     if not gc.isenabled() or has_frozen_objects():
         return

@@ -79,7 +79,7 @@ def _containers(template: Json) -> list[InstalledContainer]:
 
 
 def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
-    """Return the command line of the dump's Cluster Autoscaler; None if the dump has none."""
+    """Return the command line of the dump's Cluster Autoscaler; None without Cluster Autoscaler."""
     for _, container in installed_containers(manifests):
         if CLUSTER_AUTOSCALER in container.image:
             return container.command_line

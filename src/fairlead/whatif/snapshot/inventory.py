@@ -192,8 +192,8 @@ class Inventory:
         If `namespace` is not empty, `kind/name` is searched for only there. `expected` are the
         kinds to suggest if the kind is unknown. `source` is the option or file that error messages
         name. Raises InputError for a malformed `text`, an unknown kind, a missing object or an
-        ambiguous name. Also raises it if the name of a cluster-scoped object contains a namespace,
-        or if `text` contains another namespace than `namespace`.
+        ambiguous name. Also raises InputError if the name of a cluster-scoped object contains a
+        namespace, or if `text` contains another namespace than `namespace`.
         """
         found = self.look_up(source, text, namespace)
         if found is None:
@@ -283,8 +283,8 @@ class Inventory:
         For a name, the result contains the one object that `find` returns. A selector has the form
         `kind/key=value` or `kind/namespace/key=value`. The first form selects only objects in
         `namespace`, or objects in all namespaces if `namespace` is "". Raises InputError if no
-        object matches, if the kind is unknown, if `text` is malformed, or if it contains another
-        namespace than `namespace`. The message names `source`.
+        object matches, if the kind is unknown, if `text` is malformed, or if `text` contains
+        another namespace than `namespace`. The message names `source`.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):
@@ -362,7 +362,7 @@ class Inventory:
         return sorted(chosen)
 
     def _kind(self, name: str, *of_object: str) -> Kind | None:
-        """Return the kind called `name`, as kubectl names kinds; None if there is none.
+        """Return the kind called `name`, as kubectl names kinds; None if there is no such kind.
 
         If a built-in kind that every cluster serves has the name, the result is this kind.
         Otherwise, several custom resources may have the name. `of_object`, if given, is a namespace
@@ -429,7 +429,7 @@ class Inventory:
         The missing object is of the kind called `kind_name`, and `key` is NAME or NAMESPACE/NAME.
         Dumps lack most custom resources, such as the DeploymentConfigs of OpenShift, but owner
         references contain their names. Only controlled objects of the kinds `expected` count. If
-        there are several, the one with the most replicas is returned.
+        there are several such objects, the object with the most replicas is returned.
         """
         namespace, _, name = key.rpartition("/")
         found = []
@@ -465,8 +465,8 @@ class Inventory:
     def _similar(self, kind: Kind, name: str, others: Sequence[str] = ()) -> str:
         """Return a hint with the most similar names, and with all names if they are few.
 
-        `others` are the objects of other kinds that are called `name`. If there are any, the hint
-        suggests only these.
+        `others` are the objects of other kinds that are called `name`. If there are such objects,
+        the hint suggests only these objects.
         """
         if (kind.resource, name) in self._deleted:
             return "; it is deleted first"

@@ -93,8 +93,8 @@ class QueuedWorkload(Struct, frozen=True):
     """A Workload of Kueue that has not finished; `title` names the object that it stands for.
 
     `queue` is its LocalQueue. `cluster_queue` is the ClusterQueue in which it has quota, "" if it
-    has none. `pods` is the number of its pods. `reserves` are the amounts of its quota, as
-    quantities. `why` says why it is not admitted; it is "" if `is_admitted` is set.
+    has no quota. `pods` is the number of its pods. `reserves` are the amounts of its quota, as
+    quantities. `why` says why the Workload is not admitted; `why` is "" if `is_admitted` is set.
     """
 
     title: str
@@ -147,9 +147,9 @@ def queued_workloads(inventory: Inventory) -> Iterator[QueuedWorkload]:
 
 
 def decode_object(manifest: Manifest, form: type[Form]) -> Form:
-    """Return those fields of the object `manifest` that `form` has.
+    """Return the fields of the object `manifest` that `form` also has.
 
-    Raises InputError if one of them has a wrong type or is missing.
+    Raises InputError if one of these fields has a wrong type or is missing.
     """
     try:
         return decode_strictly(Document(manifest.source, without_nulls(manifest.value)), form)
@@ -166,8 +166,9 @@ def _why(workload: _WorkloadForm, unmet: str) -> str:
 def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
     """Return why Kueue has not admitted `owner`, as a sentence.
 
-    If not `owner` but its controller, such as a JobSet, has a Workload, the sentence is about the
-    controller. The result is "" if Kueue has admitted the object or does not manage it.
+    If `owner` has no Workload, but its controller, such as a JobSet, has a Workload, the sentence
+    is about the controller. The result is "" if Kueue has admitted the object or does not manage
+    it.
     """
     who = "it"
     workload = _workload_of(owner, inventory)
@@ -191,8 +192,8 @@ def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
 def _unmet_condition(workload: _WorkloadForm) -> str | None:
     """Return the message of the first condition that is missing for the admission of `workload`.
 
-    The message has no full stop. It is "" if Kueue has written none. Return None if `workload` is
-    admitted.
+    The message has no full stop. Return "" if Kueue has written no message. Return None if
+    `workload` is admitted.
     """
     conditions = {one.type: one for one in workload.status.conditions}
     for kind in ("QuotaReserved", "Admitted"):
@@ -212,7 +213,7 @@ def _controller_of(one: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
-    """Return the Workload of Kueue with an ownerReference to `owner`; None if there is none.
+    """Return the Workload of Kueue with an ownerReference to `owner`; None without such a Workload.
 
     A Workload can have several owners. Malformed Workloads are skipped.
     """
@@ -330,7 +331,7 @@ def _waits_for_kueue(one: Manifest) -> bool:
 
 
 def _queue_of(one: Manifest) -> str:
-    """Return the name of the LocalQueue of `one`; "" if it has none."""
+    """Return the name of the LocalQueue of `one`; "" if `one` has no queue."""
     return one.labels.get(QUEUE_LABEL, "")
 
 

@@ -138,8 +138,8 @@ class Manifest(Struct, frozen=True):
     """An object and its file.
 
     `content` is JSON without nulls, or a DumpedObject (the text of the object and its view).
-    `newest` is the newest timestamp if `content` is a DumpedObject, else "". `managed` contains
-    the managedFields as they are in the file if `content` is JSON, else ().
+    `newest` is the newest timestamp if `content` is a DumpedObject, else "". If `content` is JSON,
+    `managed` contains the managedFields as they are in the file; otherwise, `managed` is ().
     """
 
     source: str
@@ -228,7 +228,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def pod_template(self) -> Any:
-        """The pod template of a workload as JSON; None if there is none."""
+        """The pod template of a workload as JSON; None if the object has no pod template."""
         if isinstance(self.view, Deployment | ReplicaSet | StatefulSet | DaemonSet):
             return self.view.spec.template  # the template is as in the file, see DumpDecoder
         found: Any = self.value
@@ -439,8 +439,8 @@ def manifests_of_cluster(
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
     `on_read` is called with the progress of reading. Raises InputError for an invalid object, and
-    for an object that appears twice. Also raises it for a hand-written object with a kind that
-    seems to be misspelled.
+    for an object that appears twice. Also raises InputError for a hand-written object with a kind
+    that seems to be misspelled.
     """
     found = Manifests(
         one for document in documents for one in _manifests(document, namespace, on_read)
@@ -587,8 +587,8 @@ def _listed(
 ) -> list[Manifest | ReplicaManifests]:
     """Return the objects in `listing`.
 
-    Raises msgspec.DecodeError for an item that is not a valid value. Raises RecursionError for one
-    that is nested too deeply for the decoder.
+    Raises msgspec.DecodeError for an item that is not a valid value. Raises RecursionError for an
+    item that is nested too deeply for the decoder.
     """
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     total = sum(len(one) if isinstance(one, TemplateRows) else 1 for one in listing.items)
@@ -757,7 +757,7 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
 
 
 def _no_object(source: str, value: Json) -> str:
-    """Return the likely reason why the map `value` is not an object; "" if there is none.
+    """Return the likely reason why the map `value` is not an object; "" if no reason is likely.
 
     The reason is a part of an error message.
     """
@@ -859,7 +859,7 @@ def _current_autoscaler(value: Json) -> Json:
 def _current_budget(value: Json) -> Json:
     """Return `value`, a PodDisruptionBudget of v1beta1, without its selector if that is empty.
 
-    An empty selector matches no pod in v1beta1, but every pod in v1. Without a selector, a budget
+    An empty selector matches no pod in v1beta1, but every pod in v1. A budget without a selector
     matches no pod in both versions.
     """
     # upstream: pkg/apis/policy/v1beta1/zz_generated.conversion.go, pkg/apis/policy/helper.go:
@@ -930,7 +930,7 @@ _TEXT_MAPS: Final = frozenset(
 def _storable(source: str, title: str, value: Json) -> Json:
     """Return `value` without null members and managedFields.
 
-    Raises InputError if it cannot be stored.
+    Raises InputError if `value` cannot be stored.
     """
     metadata = {key: item for key, item in value["metadata"].items() if key != "managedFields"}
     try:

@@ -84,7 +84,7 @@ def managed_pool(labels: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return those POOL_LABELS by which at least one node states its pool (`managed_pool`).
+    """Return the POOL_LABELS by which at least one node states its pool (`managed_pool`).
 
     The result has the order of POOL_LABELS. `labels` contains the labels of each node. A cluster
     can have pools of several kinds, for example node groups of EKS beside NodePools of Karpenter.
@@ -96,7 +96,7 @@ def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
 class PoolNames(Struct, frozen=True):
     """Finds the pools of nodes: the first of `keys` that a node has as a label states its pool.
 
-    `shared` are the values that state a pool under more than one of `keys`.
+    `shared` are the values that state a pool under several of the `keys`.
     """
 
     keys: tuple[str, ...]
@@ -134,13 +134,13 @@ def _first_of(keys: Iterable[str], labels: Mapping[str, str]) -> tuple[str, str]
 
 
 def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of those `labels` of a node that state its zone.
+    """Return the keys of the `labels` that state the zone of a node.
 
     The labels in _ZONE_LABELS always state the zone. Volume drivers repeat the zone in a label of
-    their own, such as topology.gke.io/zone. Such a label counts only if its value is that of
-    topology.kubernetes.io/zone. The two values differ on an Azure node that is in no zone. There,
-    cloud-provider-azure sets topology.kubernetes.io/zone to a fault domain, but the driver leaves
-    topology.disk.csi.azure.com/zone empty.
+    their own, such as topology.gke.io/zone. Such a label counts only if its value equals the value
+    of topology.kubernetes.io/zone. The two values differ on an Azure node that is in no zone. On
+    such a node, cloud-provider-azure sets topology.kubernetes.io/zone to a fault domain, but the
+    driver leaves topology.disk.csi.azure.com/zone empty.
     """
     zone = labels.get(ZONE, "")
     return tuple(
@@ -153,7 +153,7 @@ def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
 def place_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the keys of a node's `labels` in which AWS states the place of the machine.
 
-    These are the id of the zone, and the network nodes above the machine.
+    Such labels contain the id of the zone, or the network nodes above the machine.
     """
     return tuple(key for key in labels if key.startswith(_AWS_PLACE))
 
@@ -214,7 +214,7 @@ def is_in_service(node: Node) -> bool:
 
 
 def name_of_node(node: Node) -> str:
-    """Return the name of `node`: a sort key, for choices that must not depend on a file's order."""
+    """Return the name of `node`, a sort key for choices that must not depend on a file's order."""
     return node.metadata.name
 
 

@@ -32,7 +32,7 @@ _CRON_JOB: Final = re.compile(r"(.+)-(?:2[4-9]|[3-9][0-9])[0-9]{6}")
 def owner_of_controller(
     kind: str, name: str, digests: Sequence[str | None]
 ) -> tuple[str, str] | None:
-    """Return (kind, name) of the owner of a pod's controller; None if its name shows no owner.
+    """Return (kind, name) of the owner of a pod's controller; None if `name` shows no owner.
 
     `kind` (a result of `full_kind`) and `name` are those of the controller. `digests` are the
     values of the pod's labels in `OWNER_BY_HASH`; None for a missing label.

@@ -34,8 +34,8 @@ def with_complete_pods(documents: Iterable[Document]) -> list[Document]:
     """Return `documents`, with each missing kind, apiVersion and name of a Pod filled in.
 
     A document without a kind is a Pod if its spec has containers. The name of a Pod without a name
-    becomes its `metadata.generateName` without the final hyphen. If this is missing, too, the name
-    becomes `pod`. Other documents are unchanged.
+    becomes its `metadata.generateName` without the final hyphen. If `generateName` is missing, too,
+    the name becomes `pod`. Other documents are unchanged.
     """
     return [
         replace(one, value=_complete(one.value)) if _is_pod(one.value) else one for one in documents

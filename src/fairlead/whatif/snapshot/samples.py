@@ -35,7 +35,7 @@ def matching_pods(
     """Yield the pods in `manifests` for which `matches` returns True, in order.
 
     Of neighbouring replicas, only the first is passed to `matches`. The result of `matches` applies
-    to all of them. So this result must not depend on the fields in which replicas differ. Raises
+    to all replicas. So this result must not depend on the fields in which replicas differ. Raises
     InputError for a pod that is not valid.
     """
     for entry in entries_of(manifests):

@@ -36,7 +36,7 @@ def full_kind(kind: str, api_version: str) -> str:
 
 
 def nearest_kind(kind: Kind) -> str:
-    """Return the name of the most similar kind in the group of `kind`; "" if none is similar."""
+    """Return the name of the most similar kind in the group of `kind`; "" if no kind is similar."""
     names = _names().get(kind.group, {})
     near = get_close_matches(kind.kind.lower(), names, 1, cutoff=_CUTOFF)
     return names[near[0]] if near else ""

@@ -1,8 +1,9 @@
 """Snapshots: the output of `kubectl get nodes,pods,... -A -o yaml|json` as one or several files.
 
-Virtual time starts at the newest timestamp in the metadata and status of the objects. This is the
-best estimate of the time of the dump. A snapshot that Fairlead wrote states the exact time in an
-annotation of its List, because a simulation may end long after the newest timestamp.
+Virtual time starts at the newest timestamp in the metadata and status of the objects. This
+timestamp is the best estimate of the time of the dump. A snapshot that Fairlead wrote states the
+exact time in an annotation of its List, because a simulation may end long after the newest
+timestamp.
 """
 
 from __future__ import annotations
@@ -111,9 +112,9 @@ def read_snapshot(
 ) -> Snapshot:
     """Return the snapshot at `path` (a file, a directory, `-` for standard input).
 
-    Nodes that were starting are Ready in it. `bytes_max` limits the size of a file; `on_read` is
-    called with the progress of reading. A server sets `is_copied`, so that the file may be changed
-    while the server uses the objects. Raises InputError.
+    In the snapshot, nodes that were starting are Ready. `bytes_max` limits the size of a file;
+    `on_read` is called with the progress of reading. A server sets `is_copied`, so that the file
+    may be changed while the server uses the objects. Raises InputError.
     """
     return _started(read_dump(path, stdin, bytes_max, on_read, is_copied=is_copied))
 
@@ -313,7 +314,7 @@ def _unreadable(document: Document) -> list[str]:
 
 
 def _annotation(document: Document, key: str) -> str | None:
-    """Return the annotation `key` of the List in `document`; None if it has none or is no List.
+    """Return the annotation `key` of the List in `document`; None without a List or annotation.
 
     Raises InputError if the metadata, the annotations or the annotation have a wrong type.
     """
@@ -362,7 +363,7 @@ def newest_instant(manifests: Iterable[Manifest]) -> Instant | None:
 
 
 def _path_of(value: object, text: str, path: str = "") -> str:
-    """Return the path of the first field below `value` whose value is `text`; "" if none is.
+    """Return the path of the first field below `value` with the value `text`; "" if there is none.
 
     `path` is the path of `value`. Example: `status.conditions[0].lastHeartbeatTime`.
     """

@@ -18,7 +18,7 @@ from fairlead.whatif.snapshot.samples import matching_pods
 
 
 def unready_pods(manifests: Iterable[Manifest], keys: Collection[str]) -> list[str]:
-    """Return those of `keys` whose pods in `manifests` have containers that are not ready."""
+    """Return the `keys` of pods in `manifests` with containers that are not ready."""
     unready = matching_pods(manifests, _has_unready_containers) if keys else ()
     return [one.ref.key for one in unready if one.ref.key in keys]
 

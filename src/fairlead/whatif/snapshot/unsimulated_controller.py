@@ -139,7 +139,7 @@ def _custom_owners(manifests: Sequence[Manifest], lost: LostPods | None) -> Iter
 
 
 def _is_lost_with_controller(pod: Pod, lost: LostPods | None) -> bool:
-    """Return whether the controller of `pod` is in `lost`; False if it has none."""
+    """Return whether the controller of `pod` is in `lost`; False if `pod` has no controller."""
     return controller_of(pod.metadata) is not None and _loses(lost, *_workload_of(pod))
 
 
@@ -176,7 +176,7 @@ def _eviction_policies(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> It
 
 
 def _eviction_action(job: Manifest) -> str:
-    """Return what the Volcano Job `job` does if a pod is evicted; "" if it affects no other pod."""
+    """Return what the Volcano Job `job` does to other pods if a pod is evicted; "" if nothing."""
     spec = mapping(job.value, "spec")
     for part in (spec, *items(spec, "tasks")):
         for policy in items(part, "policies"):

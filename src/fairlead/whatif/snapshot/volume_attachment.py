@@ -1,11 +1,11 @@
 """Leaves out VolumeAttachments of volumes that pods on the same node use.
 
-The scheduler counts a volume towards the limit of a node if a pod on the node uses it. It also
-counts a volume with a VolumeAttachment. In a cluster, the attach-detach controller deletes the
-attachment after the last pod that uses the volume has left the node. No component of a simulation
-does this, so the attachment would count forever. While the pod is on the node, the count is the
-same without the attachment. If no pod on the node uses the volume, the attachment is kept, because
-its cause is unknown.
+The scheduler counts a volume towards the limit of a node if a pod on the node uses it. The
+scheduler also counts a volume with a VolumeAttachment to the node. In a cluster, the attach-detach
+controller deletes the attachment after the last pod that uses the volume has left the node. No
+component of a simulation does this, so the attachment would count forever. While the pod is on the
+node, the count is the same without the attachment. If no pod on the node uses the volume, the
+attachment is kept, because its cause is unknown.
 
 One difference remains: in a simulation, preemption assumes that the removal of a pod also detaches
 its volumes. In a cluster, preemption counts a volume until its VolumeAttachment is deleted.

@@ -1,7 +1,7 @@
 """Places: on which nodes the volume of a bound claim can be used, if not on all nodes.
 
-The scheduler says only how many nodes do not match the node affinity of a volume. It names neither
-the volume nor the zone or node that the volume needs.
+The scheduler says only how many nodes do not match the node affinity of a volume. The message names
+neither the volume nor the zone or node that the volume needs.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class PlaceNode(Struct, frozen=True):
 class Place(Struct, frozen=True):
     """The nodes that can use a volume; at least one other node cannot use it.
 
-    `requirement` are the labels that these nodes have, as text. `is_open` means that one of `nodes`
-    admits a pod that uses the volume. `in_service` means that one of `nodes` is ready and is not
-    cordoned.
+    `requirement` is a text that states the labels of these nodes. `is_open` means that one of
+    `nodes` admits a pod that uses the volume. `in_service` means that one of `nodes` is ready and
+    is not cordoned.
     """
 
     requirement: str
@@ -96,8 +96,8 @@ class PlaceFinder:
     ) -> Place | None:
         """Return the place of a volume whose node affinity is `selector`.
 
-        `tolerations` are those of each pod that uses the volume. The result is None if all nodes
-        can use the volume, or if `selector` names no labels.
+        `tolerations` are the tolerations of each pod that uses the volume. The result is None if
+        all nodes can use the volume, or if `selector` names no labels.
         """
         words = " or ".join(
             joined(map(requirement_words, term.match_expressions))

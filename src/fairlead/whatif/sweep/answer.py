@@ -36,7 +36,7 @@ NOTES_SHOWN: Final = 5
 
 
 class CheckedCondition(Struct, frozen=True):
-    """A condition of --fail-on about `measure`; it holds in the cases with the numbers `cases`.
+    """A condition of --fail-on about `measure`; it is true in the cases with the numbers `cases`.
 
     `text` is the condition as the user wrote it.
     """
@@ -56,8 +56,8 @@ def sweep_answer(
 ) -> TabularAnswer:
     """Return the answer for `cases`, whose measures are `rows`.
 
-    `rank_by` is the measure that defines the worst case. `conditions` are those of --fail-on.
-    `noted` are the notes of each result.
+    `rank_by` is the measure that defines the worst case. `conditions` are the conditions of
+    --fail-on. `noted` are the notes of each result.
     """
     worst = worst_case(rows, rank_by)
     return TabularAnswer(
@@ -135,7 +135,8 @@ def _verdict(
 ) -> Iterator[str]:
     """Yield a sentence about `rank_by`.
 
-    If `rank_by` is 0 in every case, also yield one about the damage that defines the worst case.
+    If `rank_by` is 0 in every case, also yield a sentence about the damage that defines the worst
+    case.
     """
     yield _sentence(cases, rows, worst, rank_by)
     if any(row[rank_by] != 0 for row in rows):

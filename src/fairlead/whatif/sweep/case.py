@@ -58,9 +58,9 @@ def cases_of(
 ) -> list[Case]:
     """Return a case for each combination of values; the first variation changes slowest.
 
-    If `sample` is a number, at most that many combinations are chosen at random, with `seed`. They
-    keep their order. After this choice, combinations that the scenario does not allow are left out.
-    So there may be fewer than `sample` cases. Raises InputError.
+    If `sample` is a number, at most that many combinations are chosen at random, with `seed`. The
+    chosen combinations keep their order. Then, combinations that the scenario does not allow are
+    left out. So there may be fewer than `sample` cases. Raises InputError.
     """
     sizes = [len(one.values) for one in variations]
     total = prod(sizes)

@@ -39,8 +39,8 @@ _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurati
 class CaseResult(Struct, frozen=True):
     """The result of a case as JSON text, or the `problem` that prevented its run.
 
-    `report` is the HTML report of the case. It is b"" if a more severe case was already known when
-    this case was submitted (`KnownWorst`). Only the report of the worst case is needed.
+    `report` is the HTML report of the case. `report` is b"" if a more severe case was already known
+    when this case was submitted (`KnownWorst`). Only the report of the worst case is needed.
     """
 
     text: bytes = b""

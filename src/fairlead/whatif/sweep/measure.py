@@ -49,7 +49,7 @@ def _inside(*path: str) -> Callable[[Json], Number | None]:
 
 
 def _lost(result: Json) -> int | None:
-    """Return how many pods of failed nodes should run again but do not; None without a failure.
+    """Return how many pods of failed nodes should run again but do not; None if no node failed.
 
     `LossCause.is_loss` decides whether a pod should run again.
     """

@@ -47,7 +47,7 @@ class StatedReplacements(Struct):
         """Do nothing, because `key_of` reads the annotation of the replacement."""
 
     def key_of(self, pod: Pod) -> str:
-        """Return `namespace/name` of the pod that an annotation of `pod` names, else of `pod`."""
+        """Return the key that an annotation of `pod` states, else the key of `pod` itself."""
         return original_key(pod)
 
 

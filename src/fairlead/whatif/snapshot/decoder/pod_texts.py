@@ -370,7 +370,7 @@ def _numbers_in(places: Places | None) -> Iterator[int]:
 
 
 def _workload_name(text: bytes) -> bytes:
-    """Return the generateName in the text of a pod, else the uid of its owner, else b"".
+    """Return the generateName in the text of a pod, or else the uid of its owner, or else b"".
 
     The text is not parsed: the first `generateName` in its first _HEAD_BYTES bytes counts, wherever
     it stands. A wrong result does no harm, because it only selects the pods to compare.

@@ -1,8 +1,8 @@
 """TemplateSpecs: recognizes workloads whose pod templates differ only in metadata and images.
 
-The templates of a Deployment and its ReplicaSets are usually such templates. Their specs have the
-same JSON text, apart from the images. Only the spec of the first of these workloads is decoded and
-checked. The others share its Python objects. No check reads an image.
+For example, the templates of a Deployment and its ReplicaSets usually have specs with the same JSON
+text, apart from the images. Only the spec of the first of these workloads is decoded and checked.
+The other workloads share its Python objects. No check reads an image.
 """
 
 from __future__ import annotations

@@ -89,9 +89,10 @@ _PARTS: Final = {
 class LiveResource(Struct, frozen=True):
     """A resource to read from a cluster.
 
-    `consequence` says what answers lack if the resource cannot be read. It is "" for a required
-    resource: if this cannot be read, there are no answers. If `namespace` is set, only the objects
-    in this namespace are read. If `name` is set, only the object with this name is read.
+    `consequence` says what answers lack if the resource cannot be read. `consequence` is "" for a
+    required resource: if a required resource cannot be read, there are no answers. If `namespace`
+    is set, only the objects in this namespace are read. If `name` is set, only the object with this
+    name is read.
     """
 
     kind: Kind

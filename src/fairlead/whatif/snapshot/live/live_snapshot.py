@@ -134,8 +134,8 @@ def read_live(
     """Return the objects of the cluster that `config` describes.
 
     If `decode` is True, the objects that `DumpDecoder` can decode are decoded as they arrive.
-    Raises InputError if the cluster cannot be read. Also raises it if the server sends more than
-    `bytes_max` bytes of JSON in all, or if reading takes more than READ_SECONDS_MAX seconds.
+    Raises InputError if the cluster cannot be read. Also raises InputError if the server sends more
+    than `bytes_max` bytes of JSON in all, or if reading takes more than READ_SECONDS_MAX seconds.
     """
     keep = partial(_decoded, DumpDecoder()) if decode else _texts
     try:

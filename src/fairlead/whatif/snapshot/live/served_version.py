@@ -43,8 +43,8 @@ _Found = TypeVar("_Found", bound=Struct)
 async def other_versions(client: RestClient, kind: Kind) -> list[str]:
     """Return the API versions other than that of `kind` in which the server serves this kind.
 
-    The order is that of the server's preference. Returns [] for a kind of the core group, or if the
-    requests fail. Raises ConnectionConfigError.
+    The versions are in the order in which the server prefers them. Returns [] for a kind of the
+    core group, or if the requests fail. Raises ConnectionConfigError.
     """
     group, _, version = kind.api_version.rpartition("/")
     if not group:

@@ -1,6 +1,6 @@
 """Nodes that Karpenter had requested when the dump was taken, but that did not exist yet.
 
-Each has a NodeClaim that is not registered and to which no Node belongs.
+Each of these nodes has a NodeClaim that is not registered and to which no Node belongs.
 
 upstream: karpenter pkg/controllers/nodeclaim/lifecycle/registration.go
 """

@@ -7,8 +7,8 @@
     by the cloud provider    a taint that announces the end of the machine, for example the
                              interruption of a spot machine (STOPPED_BY_PROVIDER)
 
-A taint of Cluster Autoscaler that is older than five minutes does not count. It is left over from a
-failed removal.
+A taint of Cluster Autoscaler that is older than five minutes does not count. Such a taint is left
+over from a failed removal.
 
 upstream: cluster-autoscaler core/scaledown/actuation/delete_in_batch.go: IsNodeBeingDeleted,
 karpenter pkg/controllers/disruption/queue.go: StartCommand,

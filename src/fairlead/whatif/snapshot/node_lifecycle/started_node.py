@@ -5,9 +5,9 @@
     controllers   remove startup taints, and set the condition NetworkUnavailable to False
     drivers       repeat the zone of the node in a label of their own
 
-If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim. Without a
-NodeClaim, it gets the amount of a started node with the same pool and instance type. A node that
-Karpenter has initialized keeps its resources, because its kubelet has posted all of them.
+If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim. If it has
+no NodeClaim, the node gets the amount of a started node with the same pool and instance type. A
+node that Karpenter has initialized keeps its resources, because its kubelet has posted all of them.
 
 The flags of the dump's Cluster Autoscaler, such as --startup-taint, name further startup taints.
 
@@ -183,7 +183,7 @@ class _Cluster:
         )
 
     def _claim_of(self, node: Node) -> NodeClaim | None:
-        """Return the NodeClaim of `node`; None if it has none.
+        """Return the NodeClaim of `node`; None if `node` has no NodeClaim.
 
         Some Nodes get their providerID only during the start, and some NodeClaims get their
         status.nodeName only then. So a NodeClaim is found by either of these fields.
@@ -212,8 +212,9 @@ class _Cluster:
     def _model(self, labels: Mapping[str, str]) -> Node | None:
         """Return a Ready node with the pool and instance type in `labels`; None if there is none.
 
-        If there are several, the result is the newest that is not in `_starting`. If all of them
-        are in `_starting`, the result is the one with the most kinds of allocatable resources.
+        If there are several such nodes, the result is the newest node that is not in `_starting`.
+        If all these nodes are in `_starting`, the result is the node with the most kinds of
+        allocatable resources.
         """
         key = _pool_and_type(labels)
         if not any(key):
@@ -266,7 +267,7 @@ def _labels(node: Node, claim: NodeClaim | None) -> dict[str, str]:
 
 
 def _taints(node: Node, removed: Collection[Taint], claim: NodeClaim | None) -> list[Json]:
-    """Return the taints of `node` after its start, which are those of `node` except `removed`.
+    """Return the taints of `node` after its start: its present taints except `removed`.
 
     If Karpenter had not registered `node` yet, the taints of `claim` are added.
     """

@@ -37,8 +37,8 @@ _REGISTRATION_MAX: Final[DurationNs] = seconds(10)
 def starting_nodes(manifests: Iterable[Manifest], taken_at: Instant) -> dict[str, Node]:
     """Return the nodes in `manifests` that may be starting at `taken_at`, by name.
 
-    Some of them may have started already: their startup taints and devices are checked later, by
-    `with_started_nodes`.
+    Some of these nodes may have started already: `with_started_nodes` checks their startup taints
+    and devices later.
     """
     young = (one for one in nodes_of(manifests) if _is_young(one, taken_at))
     found = [one for one in filter(None, map(valid_node, young)) if _may_be_starting(one)]
@@ -114,7 +114,7 @@ def _instant(text: Any) -> Instant | None:
 
 
 def _may_be_starting(node: Node) -> bool:
-    """Return whether the Ready condition of `node`, a young node, is that of a starting node.
+    """Return whether the young node `node` has the Ready condition of a starting node.
 
     A node that sets the state of its simulated kubelet in an annotation is not starting.
     """

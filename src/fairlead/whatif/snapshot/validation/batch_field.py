@@ -1,8 +1,8 @@
 """The fields of custom resources that describe batch workloads: JobSets and kinds of Volcano.
 
 The API server prunes unknown fields of these resources, or refuses the resources, because their
-definitions have schemas. A dump often lacks the definitions. So the fields are listed here. The
-lists have no types except those of templates, which are types of Kubernetes. A status is not
+definitions have schemas. A dump often lacks the definitions. So this module lists the fields. The
+lists have no types except the types of templates, which are types of Kubernetes. A status is not
 checked.
 
 The kinds of kube-batch are left out: their definitions have no schemas, so any field is allowed.

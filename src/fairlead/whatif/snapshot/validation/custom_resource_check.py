@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class CustomResourceCheck:
-    """Checks custom resources against the definitions that `inventory` has at that moment.
+    """Checks custom resources against the definitions that `inventory` has when they are checked.
 
     A definition is compiled once, and again only after it has changed.
     """
 
     def __init__(self, inventory: Inventory) -> None:
-        """Keep `inventory`, to which definitions may be added, or in which they may be replaced."""
+        """Keep `inventory`; later checks see definitions that are added or replaced there."""
         self._inventory = inventory
         self._types: DefinedTypes | None = None  # None before the first custom resource
 

@@ -1,9 +1,9 @@
-"""Changes of existing objects that the API server refuses, such as those of immutable fields.
+"""Changes of existing objects that the API server refuses, such as changes of immutable fields.
 
 The simulation itself refuses such changes if the kind of the object is in
 `_COMPARED_BY_SIMULATION`. In a simulation, objects of other kinds have only some of the API
-server's defaults, so their fields cannot be compared. Here, the old and the new version of the
-object get all defaults before they are compared.
+server's defaults, so their fields cannot be compared. So this module gives all defaults to the old
+and the new version of the object before it compares them.
 
 upstream: ValidateUpdate of the strategies in pkg/registry
 """

@@ -2,8 +2,8 @@
 
 The simulation checks only the rules that affect decisions, because hand-written objects in a dump
 or scenario often lack fields that other rules require. But an object of --apply, or one that --set
-changes, would be sent to the API server, which checks every rule. Here, the validation of
-Fairlead's own API server is used. Only the changed fields of an existing object are checked.
+changes, would be sent to the API server, which checks every rule. This module uses the validation
+of Fairlead's own API server. Only the changed fields of an existing object are checked.
 
 upstream: Validate of the strategies in pkg/registry
 """
@@ -51,8 +51,8 @@ def refuse_invalid_object(new: Manifest, value: Json) -> None:
 def refuse_invalid_change(existing: Manifest, changed: Manifest) -> None:
     """Raise InputError if a field is invalid in `changed`, but valid in `existing`.
 
-    The two are compared with all defaults. Custom resources are not checked. The simulation reports
-    fields of a wrong type when it loads the objects.
+    Both objects get all defaults before they are compared. Custom resources are not checked. The
+    simulation reports fields of a wrong type when it loads the objects.
     """
     kind = existing.kind
     if kind.is_custom:

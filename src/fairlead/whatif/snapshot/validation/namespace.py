@@ -21,8 +21,8 @@ def refuse_absent_namespaces(new: Sequence[Manifest], inventory: Inventory) -> N
     """Raise InputError for an object of `new` in a namespace that does not exist.
 
     A namespace exists if its Namespace is in `new` or `inventory`, or if it is in
-    SYSTEM_NAMESPACES. It also exists if an object of `inventory` is in it. Without any Namespace in
-    `inventory`, nothing is checked. `inventory` must not contain `new` yet.
+    SYSTEM_NAMESPACES. A namespace also exists if it contains an object of `inventory`. If
+    `inventory` has no Namespace, nothing is checked. `inventory` must not contain `new` yet.
     """
     if not (known := [one.ref.name for one in inventory.of_kind(NAMESPACE)]):
         return

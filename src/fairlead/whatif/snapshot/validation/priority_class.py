@@ -55,7 +55,8 @@ def priority_class_notes(before: Mapping[str, Manifest], inventory: Inventory) -
 
     Existing pods keep the priority and preemptionPolicy that admission gave them, so such a change
     affects only new pods. `before` contains the PriorityClasses before the change, by name;
-    `inventory` contains the objects after it. A new class that is not the default has no note.
+    `inventory` contains the objects after the change. A new class that is not the default has no
+    note.
 
     upstream: plugin/pkg/admission/priority/admission.go: admitPod
     """
@@ -96,7 +97,7 @@ class _PodsByClass:
 
 
 def _default_of(classes: Iterable[Manifest]) -> Manifest | None:
-    """Return the default class: that with the lowest value, if there are several."""
+    """Return the default class; if there are several, the class with the lowest value."""
     # upstream: plugin/pkg/admission/priority/admission.go: getDefaultPriorityClass
     marked = [one for one in classes if one.value.get("globalDefault")]
     return min(marked, key=lambda one: one.value.get("value", 0), default=None)
@@ -107,7 +108,7 @@ def _policy_of(one: Manifest) -> str:
 
 
 def _new_values(old: Manifest, new: Manifest, pods: _PodsByClass) -> Iterator[str]:
-    """Yield a note if the value of a class changes, and another if its preemptionPolicy changes."""
+    """Yield a note if the value of a class changes, and a note if its preemptionPolicy changes."""
     own = pods.of(old.ref.name)
     before, after = old.value.get("value", 0), new.value.get("value", 0)
     if before != after:

@@ -43,8 +43,8 @@ def refuse_malformed_fields(
     """Raise InputError for a field that is unknown or has a wrong type, as kubectl apply does.
 
     Fields and values that are also in `before`, the object that a manifest replaces, are accepted.
-    So are unknown fields of a custom resource whose definition is in `inventory` or in `manifests`,
-    because the definition may be newer than the fields that Fairlead knows.
+    Unknown fields of a custom resource are also accepted if its definition is in `inventory` or in
+    `manifests`, because the definition may be newer than the fields that Fairlead knows.
     """
     manifests = list(manifests)
     known = [] if before is None else unknown_fields(before)
@@ -68,7 +68,7 @@ def _defined_kinds(manifests: Iterable[Manifest]) -> set[tuple[str, str]]:
 def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> None:
     """Raise InputError if a value in `written` has a type with which the API server refuses it.
 
-    The simulation reads only some fields; this function also checks the others, such as
+    The simulation reads only some fields; this function also checks all other fields, such as
     env[].value. A value that `written` shares with `before`, the object that it replaces, is
     accepted.
     """

@@ -1,4 +1,4 @@
-"""Scopes of ResourceQuotas and types of limits that are unknown, such as those of a newer release.
+"""Unknown scopes of ResourceQuotas and unknown types of limits, for example of a newer release.
 
 An unknown scope matches no object, and limits of an unknown type apply to nothing. So a quota or
 limit that the user relies on may have no effect in an answer.

@@ -1,8 +1,8 @@
 """Refuses Queues that Volcano's admission webhook does not allow.
 
-Only new and changed Queues are checked, because the webhook has checked those of a dump. Sums over
-the queues of a tree are not checked. Some versions of Volcano also refuse a guarantee without
-`deserved`, and a capability of a queue whose parent has none; other versions do not.
+Only new and changed Queues are checked, because the webhook has checked the Queues of a dump. Sums
+over the queues of a tree are not checked. Some versions of Volcano also refuse a guarantee without
+`deserved`, and a capability of a queue whose parent has no capability; other versions do not.
 
 upstream: volcano: pkg/webhooks/admission/queues/validate/validate_queue.go
 """
@@ -38,8 +38,8 @@ def refuse_invalid_queue(
 ) -> None:
     """Raise InputError if Volcano refuses the Queue `queue`; Queues of kube-batch have no rules.
 
-    `before` is the Queue that `queue` replaces; None if it is new. A new Queue with the weight 0
-    gets the weight 1 from another webhook. `others` are all Queues, with the new ones.
+    `before` is the Queue that `queue` replaces; None if `queue` is new. A new Queue with the weight
+    0 gets the weight 1 from another webhook. `others` are all Queues, including new Queues.
     """
     if queue.kind.group != _GROUP:
         return
@@ -86,7 +86,8 @@ def _refuse_excess(queue: Manifest, path: tuple[str, ...], limit: Json, called: 
 def _excess(queue: Manifest, path: tuple[str, ...], limit: Json) -> tuple[str, Any] | None:
     """Return the first resource, and its amount at `path` in the spec, that is above `limit`.
 
-    An empty `limit` allows all amounts. Otherwise, resources that it lacks have the limit 0.
+    An empty `limit` allows all amounts. Otherwise, resources that are missing in `limit` have the
+    limit 0.
     """
     amounts = mapping(queue.value, "spec", *path) if limit else {}
     return next(

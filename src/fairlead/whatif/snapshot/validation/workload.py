@@ -28,9 +28,9 @@ WORKLOADS: Final = (
 def refuse_invalid_workloads(written: Iterable[Manifest]) -> None:
     """Raise InputError if a workload in `written`, the objects of files, is invalid.
 
-    Some commands read only the pod template of a workload. Without this check, they would answer a
-    question about pods that cannot exist. Pods are not checked here: the command creates them, and
-    the creation of an invalid pod is refused.
+    Some commands read only the pod template of a workload. Without this check, such commands would
+    answer a question about pods that cannot exist. Pods are not checked here: the command creates
+    them, and the creation of an invalid pod is refused.
     """
     for one in written:
         if one.kind not in WORKLOADS:
