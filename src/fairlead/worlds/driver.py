@@ -1,6 +1,6 @@
 """Driver: runs an engine in a world.
 
-    1. settle      pass each stimulus to the engine and perform each command, until none is left
+    1. settle pass each stimulus to the engine and perform each command, until no command is left
     2. work        do one unit of work that is due now, such as a scheduling cycle; settle again
     3. wait        let time pass until the world or the engine has something due
 
@@ -62,8 +62,8 @@ class World(Protocol):
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the stimuli since the last call, in the order in which they occurred.
 
-        If there are none, perform due events, one after another, until one causes a stimulus. An
-        empty list means that no event is due.
+        If there are no stimuli, perform due events, one after another, until an event causes a
+        stimulus. An empty list means that no event is due.
         """
         ...
 
@@ -157,8 +157,8 @@ class Driver:
     def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
         """Advance the time to `until`, or to the next due time if that is earlier.
 
-        Call this before `run` if clients also change the world. Otherwise `run` would handle the
-        clients' changes at the end time of the previous run.
+        Call this method before `run` if clients also change the world. Otherwise `run` would handle
+        the clients' changes at the end time of the previous run.
 
         If work is already due, the time advances by at most `busy_max` ns. Without this advance,
         work that is due slightly later would wait until all current work is done. This advance does
@@ -175,7 +175,7 @@ class Driver:
     def next_due(self) -> Instant | None:
         """Return the next time at which the world or the engine has something due; None if never.
 
-        If a pause interrupted work, this is the current time.
+        If a pause interrupted work, the result is the current time.
         """
         if self._commands or self._stimuli:
             return self.now
@@ -219,8 +219,9 @@ class Driver:
     def _interleave_controllers(self) -> None:
         """Handle all stimuli; then let each controller do one unit of due work.
 
-        The resulting commands, and those already queued, are queued in a new order: one command of
-        each controller in turn. Does nothing if the driver does not interleave controllers.
+        The resulting commands, and the commands that were already queued, are queued in a new
+        order: one command of each controller in turn. Does nothing if the driver does not
+        interleave controllers.
         """
         if self._handle_overdue is None:
             return

@@ -47,7 +47,7 @@ def node_annotation_problem(value: Any) -> str:
 def pod_annotation_problem(value: Any) -> str:
     """Return the first problem with Fairlead's annotations of a Pod or workload.
 
-    The result begins with the path of the annotation; it is "" if there is no problem.
+    The result begins with the path of the annotation. Returns "" if there is no problem.
     """
     load = _below(_below(_below(value, "metadata"), "annotations"), LOAD)
     if isinstance(load, str):
@@ -125,7 +125,7 @@ def _templates(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _own_annotations(value: Any) -> dict[str, str]:
-    """Return those annotations of an object or template whose keys have Fairlead's prefix."""
+    """Return the annotations of an object or template whose keys have Fairlead's prefix."""
     annotations = _below(_below(value, "metadata"), "annotations")
     if not isinstance(annotations, dict):
         return {}

@@ -29,7 +29,7 @@ def collect_rarely() -> None:
 
 
 def collect_briefly() -> None:
-    """Make garbage collections short and frequent. Call this when a server starts.
+    """Make garbage collections short and frequent. Call this function when a server starts.
 
     A server answers no requests during a collection. Collections are more frequent than after
     `collect_rarely`, but most of them are shorter.

@@ -1,8 +1,8 @@
 """Looks up whether the owners in an object's owner references exist.
 
 An owner exists if there is an object with the kind, name and uid that the owner reference states.
-An owner also counts as existing if this kind is not served. The same holds if the kind is
-namespaced, but the object with the owner reference is cluster-scoped.
+An owner also counts as existing if its kind is not served, or if its kind is namespaced but the
+object with the owner reference is cluster-scoped.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go:isDangling
 """
@@ -24,7 +24,7 @@ _BUILT_IN: Final[Mapping[tuple[str, str], Kind]] = {
 
 
 def look_up_owners(store: Store, command: LookUpOwners) -> OwnersLookedUp:
-    """Return the uids of those owners of `command.target` that do not exist.
+    """Return the uids of the owners of `command.target` that do not exist.
 
     The result is empty if the target itself is gone or terminating.
     """

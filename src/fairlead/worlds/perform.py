@@ -92,10 +92,10 @@ def perform(
 ) -> WebhookCalls[Outcome]:
     """Perform `command` on `store` and return its outcome.
 
-    `RecordEvent` and `CallExtender` do nothing here; the worlds perform them. `write_of` returns
-    the user and the field manager for a kind and subresource. `quotas` counts the usage for
-    `UpdateQuotaStatus`; without `quotas`, each `UpdateQuotaStatus` counts all objects again.
-    If the outcome is a CommandSucceeded, it contains `issuer`.
+    For `RecordEvent` and `CallExtender`, this function does nothing, because the worlds perform
+    them. `write_of` returns the user and the field manager for a kind and subresource. `quotas`
+    counts the usage for `UpdateQuotaStatus`; if `quotas` is None, each `UpdateQuotaStatus` counts
+    all objects again. If the outcome is a CommandSucceeded, it contains `issuer`.
     """
     try:
         match command:
@@ -193,7 +193,7 @@ def _patch(
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """Return the kind called `name`, as `kind_in` does; raises ApiError 404 if there is none."""
+    """Return the kind called `name`, as `kind_in` does; raises ApiError 404 if it is unknown."""
     kind = kind_in(store, name)
     if kind is None:
         raise ApiError("NotFound", 404, "the server could not find the requested resource")

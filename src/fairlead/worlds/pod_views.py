@@ -12,7 +12,7 @@ spec with this node, and shares all other parts.
 
 Stored values are never mutated (see `Storage`). Therefore, a part of a pod has not changed if it is
 the same object in two stored versions. Views do not contain managedFields. If only managedFields
-change, the new view differs from the previous one only in its resource version.
+change, the new view differs from the previous view only in its resource version.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class PodViews:
     def __init__(self, decode_whole: Callable[[StoredChange], ApiObject] = _decoded_whole) -> None:
         """Start without pods.
 
-        `decode_whole` decodes every object that is not a pod. It also decodes a pod if no earlier
-        view of the pod can be reused.
+        `decode_whole` decodes every object that is not a pod. `decode_whole` also decodes a pod if
+        no earlier view of the pod can be reused.
         """
         self._decode = decode_whole
         self._newest: LazyDict[Pod] = LazyDict(pod_at)  # by uid

@@ -306,7 +306,7 @@ def _without_zone(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def node_template(node: Json) -> Json:
-    """Return labels, lasting taints and size of `node`, as an object without a name."""
+    """Return a node object without a name: the labels, lasting taints and size of `node`."""
     labels = {
         key: value
         for key, value in (node["metadata"].get("labels") or {}).items()

@@ -93,7 +93,7 @@ class Election:
     def _fail(self, verb: str, answer: ApiAnswer) -> None:
         """Record that an attempt failed.
 
-        The reason is logged only if the previous attempt failed too. A single failure may be a
+        The reason is logged only if the previous attempt also failed. A single failure may be a
         conflict with another replica.
         """
         self.state.failed()
@@ -129,7 +129,8 @@ class Election:
     def _seconds_max(self) -> float:
         """Return the timeout of one request in seconds.
 
-        It is half of `renew_deadline`, or the time until leadership ends if that is shorter.
+        The timeout is half of `renew_deadline`, or the time until leadership ends if that time is
+        shorter.
         """
         deadline = self.state.deadline()
         left = None if deadline is None else (deadline - self._clock()) / NANOSECONDS_PER_SECOND

@@ -78,7 +78,7 @@ class ExtenderThread:
     async def _read(self, ref: ObjectRef, client: RestClient) -> Json | None:
         """Return the pod `ref`; None if it no longer exists or has another uid.
 
-        Raises RequestError if the pod cannot be read. If None were returned in this case, the
+        Raises RequestError if the pod cannot be read. If this method returned None instead, the
         extender would decide about a pod without containers, and could accept every node.
         """
         path, server = self._resources[ref.kind].path(ref.namespace, ref.name), client.config.server
@@ -111,7 +111,7 @@ async def _read_once(path: str, client: RestClient) -> tuple[ApiAnswer, Json | N
 
 
 def _decoded(body: bytes) -> Json | None:
-    """Return the object in `body`; None if `body` is not one, such as an error page of a proxy."""
+    """Return the object in `body`; None if `body` is no object, such as a proxy's error page."""
     try:
         found = msgspec.json.decode(body)
     except UNDECODABLE:

@@ -3,8 +3,8 @@
 /healthz, /livez and /readyz need no authentication. All other paths need a bearer token: GET
 /metrics, single checks such as GET /livez/ping, GET /fairlead/explain, POST /fairlead/dashboard.
 The user of the token must have the permission for the method and path. The API server decides
-whether the user has it (TokenReview, then SubjectAccessReview). If the API server does not decide,
-the answer is 503, and the reason is logged.
+whether the user has this permission (TokenReview, then SubjectAccessReview). If the API server does
+not decide, the answer is 503, and the reason is logged.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
 """
@@ -117,8 +117,8 @@ class HttpServer:
         """Prepare to serve; `client` sends token and access reviews to the API server.
 
         `exposition` returns the metrics. `new_link` returns a URL of the dashboard that works once.
-        Without a dashboard, `new_link` is None. The attribute `log` is called with one line when
-        tokens cannot be reviewed.
+        If there is no dashboard, `new_link` is None. The attribute `log` is called with one line
+        when tokens cannot be reviewed.
         """
         self._client = client
         self._clock = clock
@@ -223,7 +223,7 @@ class HttpServer:
     def _report(self, problem: str) -> None:
         """Log `problem`, the reason why tokens cannot be reviewed.
 
-        A problem that is the same as that of the previous request with a token is not logged again.
+        If the previous request with a token had the same problem, the problem is not logged again.
         """
         if problem != self._problem:
             self.log(f"tokens cannot be reviewed: {problem}")

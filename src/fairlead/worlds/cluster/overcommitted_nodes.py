@@ -81,7 +81,7 @@ def _overcommitted(cluster: Cluster, info: NodeInfo) -> Iterator[str]:
 def _is_absent(cluster: Cluster, info: NodeInfo, resource: str) -> bool:
     """Return whether the kubelet of the node `info` ignores the requests of pods for `resource`.
 
-    Call this only if the node's allocatable amount of `resource` is 0 or missing.
+    Call this method only if the node's allocatable amount of `resource` is 0 or missing.
     """
     if cluster.devices.extended.class_of(resource) is not None:
         return True

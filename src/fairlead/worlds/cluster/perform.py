@@ -8,10 +8,10 @@
     StopIteration.value               # the Performed
 
 The server may have performed a request to which it did not respond. Such a request is sent again
-until the server responds. This does no harm: a patch, deletion or eviction has the same effect if
-it is performed twice. If the server refuses a repeated binding or creation, the object is read. The
-object shows whether an earlier attempt succeeded. Until the server responds, the pod of a binding
-stays assumed on its node.
+until the server responds. The repetition does no harm: a patch, deletion or eviction has the same
+effect if it is performed twice. If the server refuses a repeated binding or creation, the object is
+read. The object shows whether an earlier attempt succeeded. Until the server responds, the pod of a
+binding stays assumed on its node.
 
 upstream: client-go/rest/{request,with_retry}.go
 """

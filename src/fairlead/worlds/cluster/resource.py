@@ -87,7 +87,7 @@ def watched_resources(
 
 
 def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
-    """Return `resources` by kind, with the group (`Queue.example.com`) and without it (`Queue`).
+    """Return `resources` by kind name, with group (`Queue.example.com`) and without (`Queue`).
 
     If several groups have a kind of the same name, the key without a group stands for the kind that
     `find_kind` returns.

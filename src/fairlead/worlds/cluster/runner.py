@@ -93,10 +93,10 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     events; if it is empty, no events are written. `component` is the source of events about the
     Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
     for the log of slow cycles. `tracer` makes spans of requests and of the engine's units of work,
-    such as scheduling cycles. It makes no spans of watches, or of the lists of nodes for extenders.
-    Resources that become unreadable, or become readable again, are logged after `quiet_seconds`
-    without a further change. `on_start` is called with the new engine. `on_updates` receives the
-    object changes of all lists and watches, even before this replica leads.
+    such as scheduling cycles. `tracer` makes no spans of watches, or of the lists of nodes for
+    extenders. Resources that become unreadable, or become readable again, are logged after
+    `quiet_seconds` without a further change. `on_start` is called with the new engine. `on_updates`
+    receives the object changes of all lists and watches, even before this replica leads.
     """
 
     config: ConnectionConfig

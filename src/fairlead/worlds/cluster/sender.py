@@ -62,7 +62,7 @@ class SenderOptions(Struct, frozen=True, kw_only=True):
 
     `recorder` makes event requests; if it is None, no events are written. `request_seconds` is the
     timeout of a request. `log` is called with a line for each reason for which the API server
-    refuses requests. It is also called with a line when requests have failed for a while.
+    refuses requests. `log` is also called with a line when requests have failed for a while.
     """
 
     limits: RequestLimits
@@ -83,8 +83,8 @@ class _Running(Struct, frozen=True):
     """A command that is being performed, or an Event that is being written.
 
     `name` is the verb, kind and key of the request, such as `create Binding shop/web-1`. `began` is
-    the time at which the first request of a command was sent. It is None for an event, which is
-    dropped after EVENT_TRIES_MAX tries.
+    the time at which the first request of a command was sent. `began` is None for an event, which
+    is dropped after EVENT_TRIES_MAX tries.
     """
 
     steps: _Steps
@@ -307,8 +307,8 @@ class Sender:
         """Write an event in at most EVENT_TRIES_MAX tries; drop it if no try succeeds.
 
         A response with a code from 400 to 412 ends the tries. The recorder forgets a dropped event,
-        and records the next equal event as a new object. It cannot patch the dropped event, because
-        the server may not have it.
+        and records the next equal event as a new object. The recorder cannot patch the dropped
+        event, because the server may not have it.
         """
         assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):

@@ -1,22 +1,22 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node                       evaluate the pod, compare the nodes, apply the update
-    a pod is nominated before its binding   the same, and count the pod on the node
-    a pod is nominated after preemption     check whether the pod fits any node, apply the update
-    any other update                        apply the update
+    a pod gets a node evaluate the pod, compare the nodes, apply the update a pod is nominated
+    before its binding as above, and count the pod on the node a pod is nominated after preemption
+    check whether the pod fits any node, apply the update any other update apply the update
 
 Before kube-scheduler waits to bind a pod, for example for its volumes, it nominates the pod to the
 chosen node (NominatedNodeNameForExpectation). From then on, kube-scheduler counts the pod on that
 node, and so does the shadow. The binding is then not compared again.
 
-A shadow replaces an engine and issues no commands. It makes its decision with the state before the
-update. Bindings may be observed in a different order than they were decided, so the other scheduler
-may have decided with a different state. This alone causes some of the reported differences.
+A shadow replaces an engine and issues no commands. A shadow makes its decision with the state
+before the update. Bindings may be observed in another order than that of the decisions, so the
+other scheduler may have decided with another state. Some of the reported differences have only this
+cause.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
-chosen node may be the best node of such a sample, though not the best of all. This is possible if
-at least n - 1 other feasible nodes have the same score as the chosen node or a lower one. Then the
-placement is reported as `sampled`.
+chosen node may be the best node of such a sample, but not the best of all nodes. This is possible
+if at least n - 1 other feasible nodes have the same score as the chosen node or a lower one. Then
+the placement is reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Configuration(Struct, frozen=True):
 class Shadow:
     """A `CommandSource` that compares other schedulers' placements with its own choices.
 
-    It issues no commands.
+    A Shadow issues no commands.
     """
 
     def __init__(self, configs: Mapping[str, SchedulerConfig], on_decision: OnDecision) -> None:
@@ -230,10 +230,10 @@ class Shadow:
     def _is_expected(self, pod: PodInfo, new: Pod, node: str) -> bool:
         """Return whether `new` is nominated to `node` because it will be bound there.
 
-        The other reason for a nomination is preemption. In this case, the scheduler also sets the
-        condition that the pod is unschedulable. Therefore the result is True if `new` does not have
-        this condition. But the condition may also come from an earlier attempt. Therefore the
-        result is also True if the pod fits `node`, because such a pod needs no preemption.
+        The only other reason for a nomination is preemption. After a preemption, the scheduler also
+        sets the condition that the pod is unschedulable. Therefore the result is True if `new` does
+        not have this condition. But the condition may also come from an earlier attempt. Therefore
+        the result is also True if the pod fits `node`, because such a pod needs no preemption.
 
         upstream: pkg/scheduler/schedule_one.go: bindingCycle, handleSchedulingFailure
         """

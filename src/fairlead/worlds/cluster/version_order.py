@@ -69,7 +69,7 @@ class VersionOrder:
     def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Pass the waiting change with the lowest resource version to the engine, if it is due.
 
-        The change is due if WAIT has ended for this change, or for one with a higher version.
+        The change is due if WAIT has ended for this change, or for a change with a higher version.
         """
         while self._arrived and self._arrived[0][0] <= now:
             due, version = self._arrived.popleft()
@@ -81,7 +81,7 @@ class VersionOrder:
     def flush(self, now: Instant) -> None:
         """Pass all waiting changes to the engine, and drop the commands that the engine returns.
 
-        Call this when no more changes will arrive.
+        Call this method when no more changes will arrive.
         """
         while self._waiting:
             self._engine.handle(heappop(self._waiting)[2], now)

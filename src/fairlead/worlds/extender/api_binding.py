@@ -1,6 +1,6 @@
 """ApiBinding: the extender verb bind, performed with the Binding API of an API server.
 
-It connects over plain HTTP to a `kubectl proxy`, which adds the credentials.
+ApiBinding connects over plain HTTP to a `kubectl proxy`, which adds the credentials.
 
 upstream: pkg/registry/core/pod/storage/storage.go: BindingREST
 """

@@ -67,7 +67,7 @@ class HttpExtenders:
         self._runner.close()
 
     def call(self, call: CallExtender, body: bytes) -> CallOutcome:
-        """Call an extender; return its response, or CommandFailed if there is none.
+        """Call an extender; return its response, or CommandFailed if there is no response.
 
         Must not be called in a running event loop.
         """
@@ -128,7 +128,7 @@ def _server_name(extender: Extender) -> str | None:
 def tls_context(extender: Extender) -> ssl.SSLContext:
     """Return the TLS context for connections to `extender`. Raises TlsError.
 
-    Without a CA, the certificate of an extender with enableHTTPS is not verified, as in upstream.
+    If `extender` has enableHTTPS but no CA, its certificate is not verified, as in upstream.
     """
     tls = extender.tls or ExtenderTls()
     context = _trusting(tls)

@@ -44,8 +44,8 @@ View = TypeVar("View", Pod, Node)
 class ExtenderVerbs:
     """The verbs of an extender; `by_verb` maps the name of each verb to its function.
 
-    A function takes the body of a request, and returns the body of the response. It raises
-    ProtocolError for a malformed request. It raises ExtenderBackendError if a plugin fails and the
+    A function takes the body of a request, and returns the body of the response. The function
+    raises ProtocolError for a malformed request, and ExtenderBackendError if a plugin fails and the
     protocol has no field for the failure.
     """
 

@@ -2,8 +2,8 @@
 
 A command contains only the names of pods and nodes. The world stores the objects as JSON and
 inserts them into the body. An extender with `nodeCacheCapable` receives names instead of Node
-objects. It receives uids instead of the victims' Pod objects. If an object was deleted after the
-command was issued, the body contains only its name, namespace and uid.
+objects. Such an extender also receives uids instead of the victims' Pod objects. If an object was
+deleted after the command was issued, the body contains only its name, namespace and uid.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Find = Callable[[ObjectRef], Json | None]
 def held_by(store: Store, ref: ObjectRef) -> Json | None:
     """Return the stored object that `ref` refers to.
 
-    Returns None if it was deleted, or if its name now belongs to another object.
+    Returns None if the object was deleted, or if its name now belongs to another object.
     """
     kind = find_kind(ref.kind)
     found: Json | None = None if kind is None else store.find(kind, ref.namespace, ref.name)

@@ -1,6 +1,6 @@
 """Serves an extender on a socket until SIGINT or SIGTERM.
 
-Requests are handled one at a time, in the order in which their bodies are complete. This is
+Requests are handled one at a time, in the order in which their bodies are complete. This order is
 necessary because the backend's state must have a single writer.
 """
 
@@ -29,7 +29,7 @@ GRACE_SECONDS: Final = 5
 class _Server(uvicorn.Server):
     """A uvicorn server that calls `on_ready` when it accepts connections.
 
-    The first signal stops it gracefully, the second signal immediately.
+    The first signal stops the server gracefully, the second signal immediately.
     """
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:

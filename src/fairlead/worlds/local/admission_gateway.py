@@ -116,7 +116,8 @@ class AdmissionGateway:
     ) -> Outcome:
         """Perform a command without calls of webhooks, and return its outcome.
 
-        Used only while the store contains no webhook configurations and no admission policies.
+        This method is used only while the store contains no webhook configurations and no admission
+        policies.
         """
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:

@@ -65,7 +65,7 @@ class LocalClock:
     def set_to(self, instant: Instant) -> None:
         """Set the time to `instant`, even if it is in the past.
 
-        Call this only before the cluster starts.
+        Call this method only before the cluster starts.
         """
         self._base, self._since = instant, self._monotonic()
 

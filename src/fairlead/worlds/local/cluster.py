@@ -189,8 +189,8 @@ class LocalCluster:
     def now(self) -> Instant:
         """Return the time of a change that is made now.
 
-        This is the clock's time or the engine's time, whichever is later. While the clock is being
-        advanced, the engine is ahead of the clock.
+        The result is the clock's time or the engine's time, whichever is later. While the clock is
+        being advanced, the engine is ahead of the clock.
         """
         return max(self.clock.now(), self.control_plane.now)
 

@@ -143,7 +143,7 @@ class ControlPlane:
 
     @property
     def is_performing(self) -> bool:
-        """Whether the current changes are made by a controller's command, and not by a client."""
+        """Whether a controller's command, and not a client, makes the current changes."""
         return self._world.is_performing
 
     @property

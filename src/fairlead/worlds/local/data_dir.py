@@ -153,8 +153,8 @@ def note_objects(directory: Path) -> None:
 def missing_objects(directory: Path) -> str:
     """Return an error text if the database in `directory` once contained objects, else "".
 
-    Call this only if the database is now empty; the error then means that its objects were lost.
-    The check does not read DIR/objects.mark, which may be lost, too.
+    Call this function only if the database is now empty; an error then means that its objects were
+    lost. The check does not read DIR/objects.mark, which may be lost, too.
     """
     if not (directory / _USED).exists():
         return ""
@@ -164,8 +164,8 @@ def missing_objects(directory: Path) -> str:
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
     """Return the users of `found` and `named`, keyed by token.
 
-    A user in both keeps the token in `found`. If the user has groups in `named`, these groups
-    replace the groups in `found`.
+    A user in both `found` and `named` keeps the token in `found`. If the user has groups in
+    `named`, these groups replace the groups in `found`.
     """
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}

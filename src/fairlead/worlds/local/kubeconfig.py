@@ -60,9 +60,9 @@ def kubeconfig(
 def entry_name(user: str, cluster: str) -> str:
     """Return the name of the user `user`, who is not the administrator, in a kubeconfig.
 
-    With the default name of the cluster, it is the user's own name. With another name, it also
-    contains the name of the cluster: if kubectl reads several kubeconfigs, it uses only the first
-    of several entries with the same name.
+    If the cluster has the default name, the result is the user's own name. Otherwise, the result
+    also contains the name of the cluster: if kubectl reads several kubeconfigs, it uses only the
+    first of several entries with the same name.
     """
     return user if cluster == NAME else f"{user}@{cluster}"
 
@@ -78,7 +78,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Return whether `text` is a kubeconfig with one cluster, which is of `fairlead up`."""
+    """Return whether `text` is a kubeconfig with only one cluster, a cluster of `fairlead up`."""
     try:
         (cluster,) = yaml.safe_load(text)["clusters"]
         extensions = [one["name"] for one in cluster["cluster"].get("extensions") or ()]

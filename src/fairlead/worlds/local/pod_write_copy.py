@@ -114,7 +114,7 @@ class PodWriteCopies:
     """Stores a status write or binding of a pod as a copy of the same write to an earlier pod.
 
     A copied write calls no admission webhooks or policies. Use this class only while the store
-    contains none.
+    contains no webhook configurations and no policies.
     """
 
     def __init__(self, store: Store) -> None:

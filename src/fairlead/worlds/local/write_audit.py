@@ -69,7 +69,7 @@ class WriteAudit:
         """Write the event about `change`, which the command in `issued` made at `at`.
 
         While the clock is being advanced, `at` is later than the time of the clock. At other times,
-        it may be earlier, because work may be late. The event has the later time, so that it does
+        `at` may be earlier, because work may be late. The event has the later time, so that it does
         not precede the client request to which the command reacts.
         """
         now = max(at, self._clock())

@@ -1,7 +1,7 @@
 """LeaseCopies: creates the Lease of a node as a copy of the Lease of another node.
 
-If a dump has no Leases, each simulated kubelet creates one at the start: 5,000 Leases in a large
-cluster. The Leases of two nodes differ only in a few strings:
+If a dump has no Leases, each simulated kubelet creates a Lease at the start: 5,000 Leases in a
+large cluster. The Leases of two nodes differ only in a few strings:
 
     own strings     the name of the node, which is the name of the Lease, of its owner and of its
                     holder; the owner's uid; renewTime; uid and creationTimestamp, which the store

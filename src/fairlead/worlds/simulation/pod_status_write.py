@@ -1,9 +1,9 @@
 """PodStatusWrites: status writes that change a pod's view now and the pod's JSON value later.
 
-Such a write makes a new view from the previous view (see `ViewedPods`). It may change only
-conditions, container statuses, the phase and the start time. The store performs all other writes.
-It also performs such a write if the write could fail, could leave the pod as it is, or sets the
-heartbeat time of a condition. (Views have no heartbeat times.)
+Such a write makes a new view from the previous view (see `ViewedPods`). Such a write may change
+only conditions, container statuses, the phase and the start time. The store performs all other
+writes. The store also performs such a write if the write could fail, could leave the pod as it is,
+or sets the heartbeat time of a condition. (Views have no heartbeat times.)
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class ViewedPods:
         Returns None in the following cases, in which the store must perform the writes to the pod:
 
         - The pod does not exist.
-        - Its newest view may differ from the stored version.
+        - The pod's newest view may differ from the stored version.
         - A quota counts the pod.
         - The pod is stored as JSON without a status.
         - There are too many writes to keep.

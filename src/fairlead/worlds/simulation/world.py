@@ -232,8 +232,8 @@ class SimulatedWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the pending stimuli.
 
-        If there are none, perform due events until one causes a stimulus. An empty list means that
-        no event is due.
+        If there are no stimuli, perform due events until an event causes a stimulus. An empty list
+        means that no event is due.
         """
         while not self._pending_stimuli and self._is_due(now):
             self._due.popleft()(now)
@@ -292,7 +292,8 @@ class SimulatedWorld:
         """Call an extender and return its response.
 
         If the response says that the extender has bound the pod, the pod is also bound in the
-        store. If the store refuses this, the returned response contains the store's error instead.
+        store. If the store refuses the binding, the returned response contains the store's error
+        instead.
         """
         # Few simulations call extenders.
         from fairlead.worlds.extender.request import held_by, request_body  # noqa: PLC0415
@@ -354,8 +355,9 @@ def command_line(command: Command, now: Instant) -> str:
 
         {"t_ns":1767225600000000000,"command":"Bind","pod":{…},"node":"node-1"}
 
-    Members are in the order of the command's fields. In free-form JSON (a patch, a manifest) they
-    are sorted. Equal commands therefore give equal lines, and the logs of two runs can be compared.
+    Members are in the order of the command's fields. In free-form JSON (a patch, a manifest),
+    members are sorted. Equal commands therefore give equal lines, and the logs of two runs can be
+    compared.
     """
     fields = _ENCODER.encode(command).decode()
     return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'

@@ -198,7 +198,7 @@ def unreadable_notes(resources: Iterable[str]) -> list[str]:
 
 
 def _rule(group: str, plurals: Sequence[str], names: Sequence[str] = ()) -> str:
-    """Return the lines of a rule that allows listing `names`, or all objects without `names`."""
+    """Return the lines of a rule that allows listing `names`; all objects if `names` is empty."""
     lines = [f'  - apiGroups: ["{group}"]', f"    resources: [{', '.join(plurals)}]"]
     if names:
         lines += ["    resourceNames:", *(f"      - {name}" for name in names)]

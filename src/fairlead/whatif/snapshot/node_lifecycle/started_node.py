@@ -210,7 +210,7 @@ class _Cluster:
         return is_known or (key, taint.effect) in startup
 
     def _model(self, labels: Mapping[str, str]) -> Node | None:
-        """Return a Ready node with the pool and instance type in `labels`; None if there is none.
+        """Return a Ready node with the pool and the instance type in `labels`; None if none exists.
 
         If there are several such nodes, the result is the newest node that is not in `_starting`.
         If all these nodes are in `_starting`, the result is the node with the most kinds of

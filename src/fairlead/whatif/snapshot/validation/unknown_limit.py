@@ -44,7 +44,7 @@ def unknown_limit_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _scopes(quota: Manifest) -> Iterator[str]:
-    """Yield the names of the quota's scopes; none if the quota is refused when it is loaded."""
+    """Yield the names of the quota's scopes; nothing if loading will refuse the quota."""
     value = quota.value
     if not any(check_quota_form(value)):
         for requirement in scope_requirements(value.get("spec") or {}):
@@ -52,7 +52,7 @@ def _scopes(quota: Manifest) -> Iterator[str]:
 
 
 def _types(limit_range: Manifest) -> Iterator[str]:
-    """Yield the types of the limits; none if the LimitRange is refused when it is loaded."""
+    """Yield the types of the limits; nothing if loading will refuse the LimitRange."""
     value = limit_range.value
     if not any(check_limit_range_form(value)):
         for item in (value.get("spec") or {}).get("limits") or ():

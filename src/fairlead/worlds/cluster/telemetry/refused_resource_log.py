@@ -1,4 +1,4 @@
-"""RefusedResourceLog: logs one line per incident in which the API server refuses list and watch.
+"""RefusedResourceLog: logs one line when the API server refuses to list and watch resources.
 
     13 resources cannot be read (status 403); the known objects are used: nodes, pods, …
     13 resources can be read again
@@ -7,8 +7,8 @@ Such lines are also logged if the server cannot be reached or sends invalid resp
 
 While an API server starts, it refuses all watches until it has read the roles. These refusals come
 within a few seconds of each other, and are reported in one line. So the line is logged when, for
-QUIET_S seconds, no further resource has become unreadable and none has become readable again. It is
-logged at most WAIT_S_MAX seconds after the first of these changes.
+QUIET_S seconds, no further resource has become unreadable or readable again. The line is logged at
+most WAIT_S_MAX seconds after the first of these changes.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class SlowCycles:
         return self._engine.handle(stimulus, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the engine's next deadline; None if it has no work."""
+        """Return the engine's next deadline; None if the engine has no work."""
         return self._engine.next_deadline()
 
     def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:

@@ -50,7 +50,7 @@ class AggregatedRoles(ReactiveController):
         return target.kind == CLUSTER_ROLE.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the write that the ClusterRole `target` needs now; [] if it needs none."""
+        """Return the write that the ClusterRole `target` needs now; [] if it needs no write."""
         role = self._storage.find(CLUSTER_ROLE, "", target.name)
         return [] if role is None else _write(role, list(self._storage.items(CLUSTER_ROLE)))
 

@@ -9,8 +9,8 @@
         the server's heartbeat; HASH is derived from its host
 
 The objects exist from the start and are recreated if they are deleted. There is no front proxy, so
-the front proxy's CA is left out. Upstream renews the Lease every ten seconds. Here, it is renewed
-only when the server starts, so that an idle cluster stays idle.
+the front proxy's CA is left out. Upstream renews the Lease every ten seconds. This controller
+renews the Lease only when the server starts, so that an idle cluster stays idle.
 
 upstream: pkg/controlplane/controller/clusterauthenticationtrust, legacytokentracking;
 pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/server/config.go

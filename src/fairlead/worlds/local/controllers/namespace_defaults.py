@@ -1,9 +1,9 @@
 """NamespaceDefaults: maintains the objects that every namespace has.
 
-A namespace gets the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. If one of them
-is deleted, it is recreated. It is not recreated if a quota forbids it or if the namespace is
-terminating. If the ConfigMap has other data than the server's CA, the data is replaced. This
-includes a ConfigMap in a snapshot, which has the CA of another cluster.
+A namespace gets the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. If one of these
+objects is deleted, it is recreated, unless a quota forbids it or the namespace is terminating. If
+the ConfigMap has other data than the server's CA, the data is replaced. This also applies to a
+ConfigMap in a snapshot, which has the CA of another cluster.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
 pkg/controller/certificates/rootcacertpublisher

@@ -39,9 +39,9 @@ NUMBERS_MAX: Final = 30_000  # from this number on, the ranges repeat
 
 
 class NodeAddresses(ReactiveController):
-    """Assigns the lowest free address and pod range to each simulated node without them.
+    """Assigns the lowest free address and pod range to each simulated node that lacks them.
 
-    Also sets the labels and the status.nodeInfo of nodes that a client created.
+    The controller also sets the labels and the status.nodeInfo of nodes that a client created.
     """
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
@@ -128,10 +128,10 @@ class NodeAddresses(ReactiveController):
         return not (node["status"].get("nodeInfo") or {}).get("kubeletVersion")
 
     def _free_number(self) -> int | None:
-        """Return the lowest number that is free for a new node; None if all are in use.
+        """Return the lowest number that is free for a new node; None if all numbers are in use.
 
         The pod range and the address of a node follow from its number. A number is in use if it is
-        assigned to a node. It is also in use if a node has the pod range or the address that
+        assigned to a node. A number is also in use if a node has the pod range or the address that
         follows from it.
         """
         taken = {text for both in self._known.values() for text in both}
@@ -147,6 +147,6 @@ class NodeAddresses(ReactiveController):
 
 
 def _address(node: Json) -> str:
-    """Return the first address of `node`; "" if it has none."""
+    """Return the first address of `node`; "" if `node` has no address."""
     addresses = node["status"].get("addresses") or [{}]
     return str(addresses[0].get("address", ""))

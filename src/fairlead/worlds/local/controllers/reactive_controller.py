@@ -65,7 +65,7 @@ class ReactiveController(ABC):
         return self.react(changes(stimulus), now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next retry of a refused write; None if there is none."""
+        """Return the time of the next retry of a refused write; None if no retry is scheduled."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -83,7 +83,7 @@ class ReactiveController(ABC):
 
     @abstractmethod
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the writes that `target` needs now; none if it is up to date."""
+        """Return the writes that `target` needs now; no writes if `target` is up to date."""
 
 
 def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:

@@ -2,8 +2,8 @@
 
 A user who needs a token without an expiry creates a Secret that has the type
 `kubernetes.io/service-account-token` and names a ServiceAccount. This controller adds the token,
-the server's CA and the namespace. It deletes such a Secret if its account does not exist, and
-removes a deleted Secret from the field `secrets` of its account.
+the server's CA and the namespace. The controller deletes such a Secret if its account does not
+exist, and removes a deleted Secret from the field `secrets` of its account.
 
 upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
@@ -72,11 +72,11 @@ class TokenSecrets(ReactiveController):
         return target.kind == SECRET.kind and secret is not None and _is_token(secret)
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the write that the Secret `target` needs now; [] if it needs none."""
+        """Return the write that the Secret `target` needs now; [] if it needs no write."""
         return self._completed(target.namespace, target.name)
 
     def _completed(self, namespace: str, name: str) -> list[Command]:
-        """Return the command that a token Secret needs; [] if it needs none.
+        """Return the command that a token Secret needs; [] if it needs no command.
 
         If the Secret's ServiceAccount no longer exists, the command deletes the Secret. Otherwise,
         the command adds the data that the Secret lacks.
@@ -100,8 +100,8 @@ class TokenSecrets(ReactiveController):
     def _missing(self, secret: Json, account: Json) -> Json:
         """Return the data that must be written to `secret`, in base64.
 
-        The result contains the namespace and the token if `secret` lacks them. It contains the CA
-        certificate if `secret` lacks it or has another one.
+        The result contains the namespace and the token if `secret` lacks them. The result contains
+        the CA certificate if `secret` lacks it or has another certificate.
         """
         known, missing = secret.get("data") or {}, {}
         if self._authority and known.get("ca.crt") != _encoded(self._authority):

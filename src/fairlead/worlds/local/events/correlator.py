@@ -1,13 +1,12 @@
-"""EventCorrelator: counts repeated events, aggregates similar ones and drops spam.
+"""EventCorrelator: counts repeated events, aggregates similar events and drops spam.
 
-Events are similar if they have the same component, object, type and reason. If they also have the
-same field path and message, they are equal: the later event increments the count of the earlier
-one.
+Events are similar if they have the same component, object, type and reason. Similar events with the
+same field path and message are equal: the later event increments the count of the earlier event.
 
-Up to nine different messages of similar events are remembered. If nine are remembered, an event
-with another message is written as "(combined from similar events)". The oldest remembered message
-is then forgotten, and the new one remembered. If no similar event occurs for more than ten minutes,
-all messages are forgotten.
+Up to nine different messages of similar events are remembered. If nine messages are remembered, an
+event with another message is written as "(combined from similar events)". Then the oldest
+remembered message is forgotten, and the new message is remembered. If no similar event occurs for
+more than ten minutes, all messages are forgotten.
 
 A component may send a burst of 25 events about an object, then one event every five minutes.
 Further events are dropped.

@@ -1,8 +1,8 @@
 """EventExpiry: deletes Events an hour after they were last written, by a client or a controller.
 
-The hour starts again with each write of the Event. It also starts again when the server restarts,
-because a stored object does not contain the time of its last write. (etcd extends its leases in the
-same way when it restarts.)
+The hour starts again with each write of the Event. The hour also starts again when the server
+restarts, because a stored object does not contain the time of its last write. (etcd extends its
+leases in the same way when it restarts.)
 
 upstream: cmd/kube-apiserver --event-ttl; pkg/registry/core/event/storage/storage.go (TTLFunc)
 """

@@ -1,4 +1,4 @@
-"""EventTemplates: stores an event as a copy of an earlier one, without the full create pipeline.
+"""EventTemplates: stores an event as a copy of an earlier event, without the create pipeline.
 
 Most events differ only in a few strings. Two events of a component have the same form if they agree
 in `EventStrings.fixed`, and if the same strings of `EventStrings.own` are empty. All strings that a
@@ -44,7 +44,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class EventStrings(Struct, frozen=True):
-    """The strings of a new event; "" for a field that it does not have.
+    """The strings of a new event; "" for a field that the event does not have.
 
     `fixed` contains the strings that have few different values, and the strings that a stage of the
     create pipeline reads. `own` contains the other strings; the first two are the event's name and
@@ -59,9 +59,9 @@ class EventStrings(Struct, frozen=True):
 class _Template(Struct, frozen=True):
     """The text of an event with `%b` in place of each string that differs between events.
 
-    `order` takes JSON texts: first those of all strings in `EventStrings.own`, then that of the
-    uid, that of the time and that of the resource version. It returns the texts to insert, in the
-    order of the `%b` in `text`.
+    `order` takes JSON texts: first the texts of all strings in `EventStrings.own`, then the texts
+    of the uid, the time and the resource version. `order` returns the texts to insert, in the order
+    of the `%b` in `text`.
     """
 
     text: bytes

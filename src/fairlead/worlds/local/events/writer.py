@@ -75,7 +75,7 @@ class EventWriter:
         self._create(event, correlated.key, (correlated.note, stamp), component, now)
 
     def _record_in_series(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Count `event` in its series; if it has none, or if the series is over, write an Event."""
+        """Count `event` in its series; if there is no series, or if it is over, write an Event."""
         key, stamp = series_key(event), format_micro_time(now)
         found = self._find(key)
         if found is not None and not _is_over(found, now):

@@ -65,7 +65,7 @@ class PodDetails:
     def observe(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Free the IP of a pod that was deleted; otherwise record the pod's IP as taken.
 
-        When the cluster starts again, this method is called with every pod. This restores the
+        When the cluster starts again, this method is called with every pod. These calls restore the
         assigned IPs.
         """
         if change.kind is not POD:
@@ -99,7 +99,7 @@ class PodDetails:
         If the pod does not exist, `command` is returned unchanged. A kubelet's write (`inputs` is
         not None) that rejects the pod gets only `status.observedGeneration`. In any other write,
         each condition gets an observedGeneration, and the conditions are merged into those of the
-        pod. If this write is a kubelet's, `status.observedGeneration`, the addresses and the
+        pod. If the write is by a kubelet, `status.observedGeneration`, the addresses and the
         container statuses are added too.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
@@ -158,7 +158,7 @@ class PodDetails:
     def _next(self, uid: str, node: Json) -> str:
         """Assign the lowest free pod IP of the node to the pod `uid`, and return it.
 
-        Returns "" if none is free.
+        Returns "" if no IP is free.
         """
         network = node.get("spec", {}).get("podCIDR") or _ANYWHERE
         first, last = _hosts(network)

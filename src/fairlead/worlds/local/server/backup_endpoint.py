@@ -30,7 +30,7 @@ class BackupEndpoint:
     def __init__(self, directory: Path | None, log: WriteAheadLog | None) -> None:
         """`directory` is the data directory, and `log` the write-ahead log in it.
 
-        Both are None for a cluster in memory.
+        `directory` and `log` are None for a cluster in memory.
         """
         self._directory = directory
         self._log = log

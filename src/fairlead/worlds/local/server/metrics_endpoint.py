@@ -1,7 +1,7 @@
 """MetricsEndpoint: the metrics of the API server and the controllers, under upstream's names.
 
-Upstream, each component has a separate endpoint. Here, one page contains the metrics of all
-components.
+Upstream, each component has a separate endpoint. In a local cluster, one page contains the metrics
+of all components.
 
 upstream: apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics/metrics.go,
 component-base/metrics/version.go

@@ -2,9 +2,9 @@
 
 The engine runs after a request has changed objects, and when work is due. Its work is split into
 slices, so that requests are answered between slices. The loop runs several iterations before each
-slice, because a request needs several: reading, handling, answering, watch events. While the disk
-is full, the control plane is paused. If the clock runs faster than real time and work is late, the
-clock is held back until the work is done.
+slice, because a request needs several iterations: reading, handling, answering, watch events. While
+the disk is full, the control plane is paused. If the clock runs faster than real time and work is
+late, the clock is held back until the work is done.
 """
 
 from __future__ import annotations
