@@ -642,7 +642,7 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
 def _runtimes(
     snapshot: Snapshot, stated: tuple[StatedRuntime, ...], outcome: RunOutcome
 ) -> Runtimes:
-    """Return the runtimes in `stated`; if pods wait at the end, also those in the dump."""
+    """Return the runtimes in `stated`; if pods wait at the end, also the runtimes in the dump."""
     if not any(one.until is None for one in outcome.waits):
         return Runtimes(stated)
     return runtimes_in(snapshot.manifests, stated)

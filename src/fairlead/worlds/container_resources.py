@@ -23,8 +23,8 @@ def missing_resources(pod: Json) -> dict[str, Any]:
     """Return the container statuses of `pod`, completed with resources from the spec.
 
     The result maps a field of the pod's status, such as `containerStatuses`, to its new list. The
-    list also has a status for each container that had none. A list without changes is left out.
-    Returns {} if the pod has no node or has completed.
+    list also has a status for each container that had no status. A list without changes is left
+    out. Returns {} if the pod has no node or has completed.
     """
     spec, status = pod["spec"], pod.get("status") or {}
     if not spec.get("nodeName") or status.get("phase") in _COMPLETED:
@@ -40,7 +40,7 @@ def missing_resources(pod: Json) -> dict[str, Any]:
 
 
 def _with_resources(status: Json, container: Json) -> Json:
-    """Return `status`, or a copy with the resources of `container` if `status` has none."""
+    """Return `status`, or a copy with the resources of `container` if `status` has no resources."""
     if "resources" in status:
         return status
     resources = container.get("resources") or {}

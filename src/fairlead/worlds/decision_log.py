@@ -3,8 +3,9 @@
     I0101 00:01:00.000000 scheduler] "Unable to schedule pod; no fit; waiting" pod="default/web-0" …
 
 A line contains the world's time, the component, a message and key-value pairs. If upstream logs the
-same decision, the message is in upstream's words. As in klog, each message has a verbosity. It is 0
-for errors and problems that need attention, 2 for decisions, and 3 to 5 for details of decisions.
+same decision, the message is in upstream's words. As in klog, each message has a verbosity. The
+verbosity is 0 for errors and problems that need attention, 2 for decisions, and 3 to 5 for details
+of decisions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Driver: runs an engine in a world.
 
-    1. settle pass each stimulus to the engine and perform each command, until no command is left
+    1. settle      pass each stimulus to the engine and perform each command, until none are left
     2. work        do one unit of work that is due now, such as a scheduling cycle; settle again
     3. wait        let time pass until the world or the engine has something due
 

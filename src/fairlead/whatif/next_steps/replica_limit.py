@@ -16,10 +16,11 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if that changes the limits of autoscalers, so that they admit more replicas.
 
-    These are autoscalers that scale back a workload that the question scales, and autoscalers whose
-    metrics propose more than maxReplicas because of the question. The limits of up to NAMES_MAX
-    autoscalers are tried together. The step says how many pods then do not run. Nothing is yielded
-    for an autoscaler that the question edits, or if the question applies files.
+    The what-if changes two kinds of autoscalers: some scale back a workload that the question
+    scales, and others have metrics that propose more than maxReplicas because of the question. The
+    limits of up to NAMES_MAX autoscalers are tried together. The step says how many pods then do
+    not run. Nothing is yielded for an autoscaler that the question edits, or if the question
+    applies files.
     """
     answer, edits = context.answer, dict[str, str]()
     if answer.change.apply:

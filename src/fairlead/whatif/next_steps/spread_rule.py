@@ -1,15 +1,15 @@
-"""SpreadRule: a rule of a workload that keeps its pods off nodes that have room for them.
+"""SpreadRule: a rule of a workload that keeps the workload's pods off nodes with room.
 
 Such a rule is a topology spread constraint with DoNotSchedule, or a required anti-affinity term.
 The scheduler checks these rules only on nodes that have room for the requests of the pod, or that
 would have room after a preemption. So each node that a rule rejects has room, or can get it
 (upstream: pkg/scheduler/apis/config/v1/default_plugins.go: getDefaultPlugins).
 
-A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
+A constraint can block the pods of a failed zone. If nodeTaintsPolicy is Ignore, the default, the
 nodes of the failed zone still count while their Node objects exist. If maxSkew is 1, a zone that
-already has a pod of the workload then gets no new one, and further pods stay pending. With
-nodeTaintsPolicy Honor, nodes with an untolerated taint are ignored. Failed nodes have such a taint
-from the node lifecycle controller (upstream: plugins/podtopologyspread/filtering.go:
+already has a pod of the workload then gets no new pod, and further pods stay pending. If
+nodeTaintsPolicy is Honor, nodes with an untolerated taint are ignored. Failed nodes have such a
+taint from the node lifecycle controller (upstream: plugins/podtopologyspread/filtering.go:
 calPreFilterState).
 """
 
@@ -41,7 +41,7 @@ _CONSTRAINTS: Final = "topologySpreadConstraints"
 class SpreadRule(Struct, frozen=True):
     """The spread constraints and anti-affinity that keep `pods` pods of `workload` pending.
 
-    `constraints` are all topology spread constraints of the workload's pods; only those with
+    `constraints` are all topology spread constraints of the workload's pods; only constraints with
     DoNotSchedule keep pods pending. `apart` are the topology keys of the required anti-affinity
     terms. Either `constraints` or `apart` is empty. `needs_preemption` is set if the rejected nodes
     would have room only after a preemption.

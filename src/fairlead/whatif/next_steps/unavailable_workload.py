@@ -201,8 +201,8 @@ def replace_pods_of_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Iterator[NextStep]:
     """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
 
-    The command taints the failed nodes of a workload. It is for machines that are shut down. So
-    nothing is yielded if the nodes come back within LONG, or if their kubelets still work. Up to
+    The command taints the failed nodes of a workload. The taint is for machines that are shut down.
+    So nothing is yielded if the nodes come back within LONG, or if their kubelets still work. Up to
     TRIES_MAX such commands are tried one after another, each in a simulation. A command helps if a
     workload has more ready pods at the end, or lacks pods for a shorter time. The first command
     that helps is yielded. For example, a command does not help if no other node can use the volumes

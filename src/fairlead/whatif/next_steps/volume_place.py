@@ -130,7 +130,7 @@ def _claims(
     A pending pod of the snapshot has its own claims. A pod of a StatefulSet has the name, and so
     the claims, of the pod that it replaces. Every other replacement has the claims that a pod of
     its workload names. The claim of an ephemeral volume belongs to one pod, so a replacement gets a
-    new one.
+    new claim.
     """
     own: dict[str, PodEnd] = {}
     alike: dict[WorkloadRef, set[str]] = defaultdict(set)

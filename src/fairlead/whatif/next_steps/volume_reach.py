@@ -1,6 +1,6 @@
 """VolumeReach: whether a copy of a node would reach the volumes of a pod.
 
-A copy of a node has the labels of the node, except those that name the node itself (`own_labels`).
+A copy of a node has the labels of the node, except labels that name the node itself (`own_labels`).
 So the copy reaches the volumes of the node's zone, but not the node's local volumes.
 """
 

@@ -1,8 +1,8 @@
 """BudgetOutcome: the effect of a change on one budget, such as delayed evictions or a breach.
 
-A budget is breached if pods were displaced in violation of it. A budget is unmet if it had too few
-healthy pods for some time, but was not breached. For example, pods may have been down on failed
-nodes.
+A budget is breached if pods were displaced in violation of the budget. A budget is unmet if it had
+too few healthy pods for some time, but was not breached. For example, pods may have been down on
+failed nodes.
 """
 
 from __future__ import annotations

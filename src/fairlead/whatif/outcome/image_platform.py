@@ -141,7 +141,8 @@ class ImagePlatforms(Struct, frozen=True):
 
         An image runs on the platforms on which it runs in the dump. An image that does not run in
         the dump is assumed to run on all platforms except Windows. If a required node affinity of
-        the pod lists operating systems or architectures, the images are assumed to run on these.
+        the pod lists operating systems or architectures, the images are assumed to run on these
+        platforms.
         """
         stated = _stated_labels(pod)
         if OS in stated and ARCH in stated:

@@ -45,9 +45,10 @@ class GangTally(Struct, frozen=True):
 
     A gang does useful work only while at least `minMember` of its members run together.
 
-        finished every member succeeded, and all members ran at the same time broken members were
-        preempted; other members kept running, but too few lost resources that preempted members had
-        used until their preemption incomplete resources that members held while too few members ran
+        finished      every member succeeded, and all members ran at the same time
+        broken        members were preempted; other members kept running, but too few
+        lost          resources that preempted members had used until their preemption
+        incomplete    resources that members held while too few members ran
 
     `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x
     nanoseconds (CPU in millicores, memory in bytes). `incomplete_now` are the gangs of which too

@@ -153,15 +153,16 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
 
     If the node failed several times, the times are those of the failure that led to the first
     eviction of a pod. If no pod was evicted, the times are those of the first failure that the
-    control plane noticed. If it noticed no failure, they are those of the first failure.
+    control plane noticed. If the control plane noticed no failure, the times are those of the first
+    failure.
 
     `quiet_at` is the time at which the node's kubelet stopped reporting. From `unready_at` on, the
     condition Ready was not True. A slow kubelet reports late but never stops, so its `quiet_at` is
     equal to `unready_at`. At `tainted_at`, the node got a NoExecute taint. `back_at` is the time at
     which the node last returned to service; None if it is out of service at the end. `returns`
-    counts how often it returned. `pods` counts the pods of the node, `evicted` those of its pods
-    that were deleted. A pod that was on several failed nodes in turn counts for each of them.
-    `first_eviction_why` is the reason of the first eviction.
+    counts how often it returned. `pods` counts the pods of the node, and `evicted` counts the
+    deleted pods of the node. A pod that was on several failed nodes in turn counts for each of
+    them. `first_eviction_why` is the reason of the first eviction.
     """
 
     node: str

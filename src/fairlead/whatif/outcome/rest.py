@@ -47,8 +47,8 @@ def _counted(count: int, what: str) -> str:
 class Rest(Struct, frozen=True, kw_only=True):
     """How long the cluster took to come to rest, and the activity until then.
 
-    `after` is the time from the start of the run until the cluster was at rest. It is 0 if the
-    cluster was at rest from the start, None if it did not come to rest within the horizon.
+    `after` is the time from the start of the run until the cluster was at rest. `after` is 0 if the
+    cluster was at rest from the start, None if the cluster did not come to rest within the horizon.
     """
 
     after: DurationNs | None = 0

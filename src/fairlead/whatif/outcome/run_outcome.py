@@ -219,7 +219,7 @@ class NodeEnd(Struct, frozen=True, kw_only=True):
     """A node at the end of a run, with the pods on it.
 
     Pods on a node that is not ready do not run. `taints` are the lasting taints of the node except
-    those with the effect PreferNoSchedule. Only pods that tolerate the taints can run on the node.
+    taints with the effect PreferNoSchedule. Only pods that tolerate the taints can run on the node.
     `allocatable` and `requested` are amounts by resource: CPU in millicores, others in bytes or
     whole numbers.
     """
@@ -371,10 +371,10 @@ class ObjectError(Struct, frozen=True):
     """A failure of `subject`; `message` states the reason.
 
     The subject is an object whose controller could not create pods, an object that admission
-    rejected, or a Job that failed. It can also be a pod whose resize is not carried out, or a
-    plugin. If the subject creates pods, `missing` is the number of pods that it lacks at the end,
-    and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks a
-    pod. `revision` is the template revision of these pods, "" if the workload has no revisions or
+    rejected, or a Job that failed. The subject can also be a pod whose resize is not carried out,
+    or a plugin. If the subject creates pods, `missing` is the number of pods that it lacks at the
+    end, and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks
+    a pod. `revision` is the template revision of these pods, "" if the workload has no revisions or
     is a DaemonSet. `is_failed_job` means that the subject is a failed Job, which creates no more
     pods. `is_failing_job` means that the subject is a Job that can no longer succeed, because of
     failed indexes.

@@ -48,7 +48,8 @@ def short_reason(message: str) -> str:
 def reasons_after_preemption(message: str) -> list[str]:
     """Return the different reasons for which nodes would refuse the pod even after a preemption.
 
-    The list is sorted. It is empty if preemption was not tried, or if `message` is not about nodes.
+    The list is sorted. The list is empty if preemption was not tried, or if `message` is not about
+    nodes.
     """
     preemption = _preemption(message)
     if _AVAILABLE.match(preemption) is None:

@@ -83,7 +83,7 @@ class WorkloadRef(Struct, frozen=True, order=True, cache_hash=True):
     def is_permanent(self) -> bool:
         """Whether the workload keeps its pods running.
 
-        The result is False for Jobs, including those of operators such as PyTorchJobs, and for pods
+        The result is False for Jobs, including operators' Jobs such as PyTorchJobs, and for pods
         without a controller. It is also False for other workloads with pods that can end by
         themselves.
         """
@@ -108,10 +108,11 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     of separate periods in this time. `lowest_for` is None if `lowest` is less than `wanted` and the
     number of ready pods remains at `lowest` until the end. If `has_ended`, the time from the last
     change of the number to the end of the run does not count. `ready_counts` has each change of the
-    number of ready pods: the time of the change and the new number. It is () for permanent
-    workloads, and for other workloads, such as Jobs, if `has_ended` is False. `history` has the
-    same changes for workloads that a HorizontalPodAutoscaler scales during the run; otherwise it is
-    (). `failed_indexes` are the indexes that an Indexed Job does not try again.
+    number of ready pods: the time of the change and the new number. `ready_counts` is () for
+    permanent workloads, and for other workloads, such as Jobs, if `has_ended` is False. `history`
+    has the same changes for workloads that a HorizontalPodAutoscaler scales during the run;
+    otherwise `history` is (). `failed_indexes` are the indexes that an Indexed Job does not try
+    again.
     """
 
     wanted: int

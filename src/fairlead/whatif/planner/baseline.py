@@ -1,8 +1,8 @@
 """The baseline of a plan: the snapshot at rest, before any change.
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout, or
-while a workload was scaled down. A plan must not use the resources that the missing pods need. It
-must not move a pod that its controller is about to delete. If a budget refuses evictions only
+while a workload was scaled down. A plan must not use the resources that the missing pods need. A
+plan must not move a pod that its controller is about to delete. If a budget refuses evictions only
 during a rollout, the plan must not report this budget. So the planners first let the simulated
 controllers act, and start when the cluster is at rest. If there is nothing to wait for, the
 baseline is the snapshot itself.

@@ -13,8 +13,8 @@ it does not simulate the rollout:
     pods in order                     for a pod that fits on no node of the cluster
     new pod                           is created after the baseline (`missing_pod`)
 
-Pods that a controller would not replace keep their template: those of a paused Deployment, of the
-update strategy OnDelete, and below the partition of a StatefulSet.
+Pods that a controller would not replace keep their template: pods of a paused Deployment, pods with
+the update strategy OnDelete, and pods below the partition of a StatefulSet.
 
 upstream: pkg/controller/deployment/sync.go: getAllReplicaSetsAndSyncRevision,
 pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
@@ -191,7 +191,7 @@ def _key_of_pod(pod: Pod) -> _Key:
 def _kept(
     snapshot: Snapshot, changed: Mapping[_Key, Manifest | None], replaced: set[_Key]
 ) -> Iterator[Manifest | ReplicaManifests]:
-    """Yield the objects of `snapshot` after the change, without those in `replaced`."""
+    """Yield the objects of `snapshot` after the change, without the objects in `replaced`."""
     written = {*changed, *replaced}
     has_pods = any(kind == POD.kind for kind, _, _ in written)
     for entry in entries_of(snapshot.manifests):

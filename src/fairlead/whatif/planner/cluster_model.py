@@ -469,7 +469,7 @@ class ClusterModel:
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the running pods that DaemonSets create on a new `node`, by the DaemonSet's uid.
 
-        The value is None for a DaemonSet whose template does not allow a pod there.
+        The value is None for a DaemonSet whose template does not allow a pod on `node`.
         """
         name, found = node.metadata.name, self._templates.daemon_pods(node)
         return {uid: pod and _running(pod, name) for uid, pod in found.items()}
@@ -511,7 +511,7 @@ class ClusterModel:
         """Delete the pod from the store, so that `create` can create a pod of the same name.
 
         Finalizers do not keep the pod. Does nothing if there is no such pod. The scheduler does not
-        learn of the deletion. The end of a `hypothesis` block does not revert it.
+        learn of the deletion. The end of a `hypothesis` block does not revert the deletion.
         """
         if self.store.find(POD, namespace, name) is not None:
             self.store.storage.remove(POD, namespace, name)

@@ -96,18 +96,18 @@ class ConsolidationPlan(Struct):
     rules, budgets and pods that prevent the removal of nodes. Such a pod fits no other node even if
     only its own node is emptied. A node in `needed` has no blocker, but the remaining nodes lack
     room for its pods in addition to the pods of the plan's nodes. A node in `needed_anyway` is
-    blocked by a rule or a budget. Without this blocker, it would be in `needed`. For the nodes of
-    both lists, `blocker_by_node` contains the pod that does not fit, and the scheduler's reason.
-    `prices` maps nodes to hourly prices; nodes without a known price are missing. `limit` is the
-    maximum number of nodes to remove, None for no limit. `untried` is the number of nodes that were
-    not tried, because the limit was already reached.
+    blocked by a rule or a budget. Without this blocker, the node would be in `needed`. For the
+    nodes of both lists, `blocker_by_node` contains the pod that does not fit, and the scheduler's
+    reason. `prices` maps nodes to hourly prices; nodes without a known price are missing. `limit`
+    is the maximum number of nodes to remove, None for no limit. `untried` is the number of nodes
+    that were not tried, because the limit was already reached.
 
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
     cases, `unsafe` is None. `has_autoscaler` is set if the Deployment or the status of a Cluster
     Autoscaler shows that the cluster has one. `has_autoscaler` is also set if the cloud provider
-    runs a Cluster Autoscaler by default. `choice` are the nodes that were chosen for the plan, and
-    those that were refused. `labels` has the labels of the chosen nodes.
+    runs a Cluster Autoscaler by default. `choice` contains the nodes that were chosen for the plan,
+    and the nodes that were refused. `labels` has the labels of the chosen nodes.
     """
 
     total: int
@@ -542,8 +542,8 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
     """Return, for each set of causes, the number of nodes that stay only because of this set.
 
     A node is counted under the set of all its causes. Nodes in `found.needed_anyway` are not
-    counted. Without the causes of a set, all nodes that are counted under this set could be emptied
-    together, after the nodes of the plan.
+    counted. If the causes of a set did not exist, all nodes that are counted under this set could
+    be emptied together, after the nodes of the plan.
     """
     causes: dict[str, set[BlockCause]] = {}
     for one in found.blockers:

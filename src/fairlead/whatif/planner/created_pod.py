@@ -1,7 +1,7 @@
 """create_pod: creates a new pod in a ClusterModel, with the claims that controllers create for it.
 
-    before the pod the missing claims of a StatefulSet's volumeClaimTemplates after the pod the
-    claims of its ephemeral volumes and of its ResourceClaimTemplates
+    before the pod   the missing claims of a StatefulSet's volumeClaimTemplates
+    after the pod    the claims of the pod's ephemeral volumes and of its ResourceClaimTemplates
 
 upstream: pkg/controller/statefulset, pkg/controller/volume/ephemeral/controller.go,
 pkg/controller/resourceclaim/controller.go

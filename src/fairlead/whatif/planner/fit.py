@@ -65,7 +65,7 @@ class BreachedBudget(Struct, frozen=True):
 
 
 class FitResult(Struct):
-    """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
+    """The result: `count` new pods have a node; `stop` is the reason why the next pod has no node.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
     nodes refuse the next pod. `refused_by` is "admission", "scheduling", "kubelet" (the kubelet of
@@ -391,7 +391,7 @@ def _places(result: FitResult, model: ClusterModel) -> ResultTable:
 
 
 def zone_of(model: ClusterModel, node: str) -> str:
-    """Return the zone label of a node; "" if it has none."""
+    """Return the zone label of a node; "" if the node has no zone label."""
     return model.node(node).labels.get(ZONE, "")
 
 

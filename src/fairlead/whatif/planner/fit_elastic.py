@@ -77,8 +77,8 @@ class ElasticFit(Struct, frozen=True):
     of new pods that had a node at the same time. `filled_at` is the first time at which `count` new
     pods had a node, or the start of `outcome` if `count` is 0. `owner` is the simulated workload of
     the new pods. `stop` is the reason why the other new pods have no node, "" if all new pods have
-    one. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are the pods
-    that the new pods preempted. `lost` is the number of victims that have no node at the end.
+    a node. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are the
+    pods that the new pods preempted. `lost` is the number of victims that have no node at the end.
     `breached` are the budgets that these preemptions breached.
     """
 

@@ -1,13 +1,13 @@
 """NewPods: a template of new pods, made from a pod or workload in a file or in the cluster.
 
-The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
-pods of a StatefulSet get the next ordinals and their own claims. Pods with ordinals below the
-partition of its update strategy get the template of its current revision. The pods of a custom
-resource are copies of one of its pods. If the cluster lacks a workload, but pods name it as their
-controller, the new pods are copies of one of these pods. Operators create a claim for each pod,
-such as `data-db-1` for the pod `db-1`. So each copy gets its own claim if the name of the claim
-contains the name of the copied pod, and the volume of the claim can be used on only one node at a
-time.
+The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has a
+ReplicaSet. The pods of a StatefulSet get the next ordinals and their own claims. Pods with ordinals
+below the partition of its update strategy get the template of its current revision. The pods of a
+custom resource are copies of one of its pods. If the cluster lacks a workload, but pods name it as
+their controller, the new pods are copies of one of these pods. Operators create a claim for each
+pod, such as `data-db-1` for the pod `db-1`. So each copy gets its own claim if the name of the
+claim contains the name of the copied pod, and the volume of the claim can be used on only one node
+at a time.
 """
 
 from __future__ import annotations
@@ -282,8 +282,8 @@ def read_pod_file(pod_file: str, namespace: str) -> PodFile:
     """Read the file of --pod, which must contain exactly one pod or workload.
 
     A Volcano Job or a JobSet counts as a workload. `PodFile.refuse_malformed` checks custom
-    resources, because their definitions can be in the cluster.
-    `namespace` is the namespace of objects that name none. Raises InputError.
+    resources, because their definitions can be in the cluster. `namespace` is the namespace of
+    objects that name no namespace. Raises InputError.
     """
     found = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found if one.kind is POD or one.kind in _WORKLOADS or is_owner(one)]
@@ -362,8 +362,8 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
 
     For a custom resource that controls pods, such as a CloneSet, the template is its newest pod in
     `inventory`. For a custom resource that controls a workload, such as an Argo Rollout, the
-    template is that of this workload (`scalable_part`). `source` names the file or option. Raises
-    InputError for a DaemonSet, for an object without pods and for an invalid workload.
+    template is the template of this workload (`scalable_part`). `source` names the file or option.
+    Raises InputError for a DaemonSet, for an object without pods and for an invalid workload.
     """
     value, ref = manifest.value, manifest.ref
     kind = full_kind(manifest.kind.kind, manifest.kind.api_version)

@@ -13,9 +13,9 @@
 
 For pods of other owners, such as ReplicaSets, only the rows with `any` apply. A pod counts as
 resized if two conditions hold. Its spec was changed since its creation (metadata.generation), and
-its requests or limits differ from those of the template. If a VerticalPodAutoscaler manages the pod
-but is missing in the dump, the replacement keeps the requests and limits of the pod. The webhook of
-the autoscaler sets them again.
+its requests or limits differ from the requests or limits of the template. If a
+VerticalPodAutoscaler manages the pod but is missing in the dump, the replacement keeps the requests
+and limits of the pod. The webhook of the autoscaler sets them again.
 
 The replacement has the spec of the old pod if the dump lacks the owner or the template of the
 revision. The replacement also has the spec of the old pod if admission refuses the template, or if

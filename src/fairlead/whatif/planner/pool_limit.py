@@ -109,7 +109,7 @@ def _limits(manifests: Sequence[Manifest]) -> GroupLimits:
 
 
 def _groups(nodes: Iterable[Node], limits: GroupLimits) -> Counter[tuple[str, str]]:
-    """Return the number of `nodes` in each group of `limits`; the keys are those of `_group`."""
+    """Return the number of `nodes` in each group of `limits`, keyed by the result of `_group`."""
     sizes: Counter[tuple[str, str]] = Counter()
     members: dict[tuple[str, str], Node] = {}
     for node in nodes:

@@ -6,9 +6,8 @@ first kind that is possible is taken:
     1  A pod that waits for room gets a place, because one other pod of the same or a lower priority
        moves. The first waiting pod for which there is such a move gets a place. Of the moves that
        help this pod, the move that leaves the nodes most even is taken.
-    2 As 1, but the node of the moved pod is cordoned until the replacement has a place on another
-    node.
-       Without the cordon, the scheduler would place the replacement on the same node again.
+    2  As 1, but the node of the moved pod is cordoned until the replacement has a place on another
+       node. Without the cordon, the scheduler would place the replacement on the same node again.
     3  The loads of the nodes become more even. The fullest node that has a pod whose move helps is
        chosen. The pod on this node whose move lowers the sum of squared loads most is moved.
 
@@ -410,12 +409,12 @@ class Rebalancer:
     ) -> PodMove | None:
         """Evict `pod`; schedule its replacement, and also `waiting` if `waiting` is not None.
 
-        With `cordons`, the node `info` is cordoned from before the eviction until the replacement
-        has a node. Return the move of `pod`. If the replacement is created while `pod` stops, and
-        goes to the old node again, the target of the move is this node, and `waiting` is not tried.
-        Return None if `waiting` fits no node, or if its images might not run on the node that it
-        gets. Also return None if the replacement fits no node, or if it is created later and goes
-        to the old node again.
+        If `cordons` is set, the node `info` is cordoned from before the eviction until the
+        replacement has a node. Return the move of `pod`. If the replacement is created while `pod`
+        stops, and goes to the old node again, the target of the move is this node, and `waiting` is
+        not tried. Return None if `waiting` fits no node, or if its images might not run on the node
+        that it gets. Also return None if the replacement fits no node, or if it is created later
+        and goes to the old node again.
         """
         model = self._model
         is_first = self._replacement_order.creates_first(pod)
@@ -471,8 +470,8 @@ class Rebalancer:
     ) -> GainingMove | None:
         """Repeat the move of `pod` that `_moved` has tried; commit this move, and return it.
 
-        `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. With
-        `cordons`, `waiting` is scheduled when the replacement of `pod` has a node (`_moved`). The
+        `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. If
+        `cordons` is set, `waiting` is scheduled when the replacement of `pod` has a node (`_moved`). The
         repeated move can have another target, because a tie-break chooses again. Return None
         without a change if the repeated move fails, or if the pod's images might not support the
         platform of the target. A move without a `waiting` pod also fails if the nodes do not become

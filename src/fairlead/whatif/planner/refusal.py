@@ -108,9 +108,9 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     The pod fits no existing node of `model`. Copies are in the zone of the original and run the
     pods of DaemonSets. Zones in which no node takes pods are tried last. If there are more than
     _COPIES_MAX kinds of nodes, only the largest are tried. If no copy accepts the pod either, the
-    result is the last node that was tried, usually the largest. In this case, `refusal` is the
-    reason why the copy of this last node refuses the pod. If all nodes are too small even without
-    pods, no copy is tried, and the result names no node. Returns None for a cluster without nodes.
+    result is the last node that was tried, usually the largest. Then `refusal` is the reason why
+    the copy of this last node refuses the pod. If all nodes are too small even without pods, no
+    copy is tried, and the result names no node. Returns None for a cluster without nodes.
     """
     too_small = size_problem(model, pod)
     if too_small:
@@ -240,8 +240,8 @@ def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
 def shortage(pod: PodInfo, node: NodeInfo) -> float:
     """Return how much `node` lacks for `pod`, as the sum of the lacking fractions of the requests.
 
-    The sum is 0 if the node has enough of all resources. It is 1 if the node lacks, for example,
-    the whole cpu request, or half of the cpu and half of the memory request.
+    The sum is 0 if the node has enough of all resources. The sum is 1 if the node lacks, for
+    example, the whole cpu request, or half of the cpu and half of the memory request.
     """
     return float_sum(
         max(0, node.requested_of(column) + amount - node.allocatable_of(column)) / amount

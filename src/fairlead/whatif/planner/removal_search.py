@@ -18,10 +18,11 @@ other nodes have too little room in total for its pods.
 If there are no prices, each node saves the same. If the number of nodes to remove is limited, each
 order ends when the limit is reached.
 
-What the search leaves out: with more than `_SETS_OF_MAX` nodes, no sets are tried after the orders.
-An order that is not tried can be better than its estimate, because a node that cannot be emptied
-leaves room for others. Each set is tried in one order of its nodes. The pods go where the scheduler
-places them, although another placement could free more nodes. So a better choice can exist.
+What the search leaves out: if there are more than `_SETS_OF_MAX` nodes, no sets are tried after the
+orders. An order that is not tried can be better than its estimate, because a node that cannot be
+emptied leaves room for others. Each set is tried in one order of its nodes. The pods go where the
+scheduler places them, although another placement could free more nodes. So a better choice can
+exist.
 """
 
 from __future__ import annotations
@@ -344,7 +345,7 @@ def _try_each(
 def _emptied(planner: DrainPlanner, name: str, jobs: JobRoom, first: str = "") -> Blocker | None:
     """Empty the node `name`, and count the evictions in `jobs`; return a Blocker if it fails.
 
-    The pods of the workload `first` are tried before the others.
+    The pods of the workload `first` are tried before all other pods.
     """
     failing = job_blocker(planner, jobs, name)
     if failing is not None:

@@ -162,7 +162,7 @@ def _row(decision: ShadowDecision) -> Row:
 def _preemption_rows(result: ReplayResult) -> list[Row]:
     """Return a row for each recorded preemption, with the pod that was nominated because of it.
 
-    The history does not name this pod. It is assumed to be the pod whose nomination to the node was
+    The history does not name this pod. The row names the pod whose nomination to the node was
     nearest in time, before or after the preemption. The field for this pod is "" if no pod was
     nominated to the node at about that time (_NOMINATION_DELAY_MAX).
     """

@@ -1,7 +1,7 @@
 """Tables stored as columns: the compact form of tables embedded in the page.
 
 A column with few distinct values becomes {"of": values, "at": indices}. `static/data.js` decodes
-it. NaN and infinity become null, which the page shows as a dash.
+this form. NaN and infinity become null, which the page shows as a dash.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     nodes      the nodes at the end of `after`, then all other nodes that exist in either run
     pods       the pods at the end of `after`, in node order, then all other pods of both runs
 
-`static/node_state.js` computes the state of a run at an instant. It starts with the state at the
-end of the run, and reverts the changes after the instant. The pods at the end of `before` are
-stored only as differences from the pods at the end of `after`.
+`static/node_state.js` computes the state of a run at an instant. The script starts with the state
+at the end of the run, and reverts the changes after the instant. The pods at the end of `before`
+are stored only as differences from the pods at the end of `after`.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns)
 def _pod_differences(
     after: NodeSide, before: NodeSide, index: Mapping[str, int], pods: _PodColumns
 ) -> Json:
-    """Return how the pods at the end of the run `before` differ from those of the run `after`."""
+    """Return how the pods at the end of the run `before` differ from the pods of `after`."""
     rows = list(_differing_pods(after.nodes, before.nodes, pods))
     return {
         "node": [index[node] for node, _, _ in rows],

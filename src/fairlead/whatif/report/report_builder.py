@@ -110,8 +110,8 @@ def whatif_report(
 ) -> ReportData:
     """Return the report of a what-if: its verdict, and the lists that its JSON contains.
 
-    `conditions` are those of `--fail-on`. `group_by` is the label that divides nodes into pools, ""
-    for the pool labels of `answer`.
+    `conditions` are the conditions of `--fail-on`. `group_by` is the label that divides nodes into
+    pools, "" for the pool labels of `answer`.
     """
     result = whatif_result(answer, conditions, group_by)
     found, changed = answer.difference, answer.changed

@@ -71,8 +71,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     of `loads` begin at `start` plus `steps_begin`; the first amounts of the curves apply until
     then. If `steps_begin` is None, the first amounts apply during the whole run. `notes` are added
     to the outcome. If `compares_packings` is set, pods that run in the cluster are made pending at
-    the start. They are not ready until they are placed again, so ready pods are counted only at the
-    end. `known_failures` are names of nodes whose failures are not part of the outcome. If
+    the start. Such pods are not ready until they are placed again, so ready pods are counted only
+    at the end. `known_failures` are names of nodes whose failures are not part of the outcome. If
     `steps_begin` is set, `commands_before_steps` are performed before the steps. If a command's
     object is gone by then, the command is ignored.
 
@@ -163,9 +163,9 @@ def _with_batch(
 def with_topology_labels(experiment: Experiment) -> Experiment:
     """Return `experiment` with the zone and region labels that its Kubernetes version reads.
 
-    For Kubernetes 1.16, 1.19 and 1.21, the simulated node controllers are those of 1.16. They read
-    the zone only from the label `failure-domain.beta.kubernetes.io/zone`. The nodes of current
-    clusters lack this label.
+    For Kubernetes 1.16, 1.19 and 1.21, the simulated node controllers are the controllers of 1.16.
+    These controllers read the zone only from the label `failure-domain.beta.kubernetes.io/zone`.
+    The nodes of current clusters lack this label.
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}

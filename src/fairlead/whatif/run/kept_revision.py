@@ -1,7 +1,8 @@
 """Finds the workloads whose update strategy lets pods keep an old revision of the template.
 
-    strategy pods that keep their revision StatefulSet with a partition pods with an ordinal below
-    the partition OnDelete all, until something else deletes them
+    strategy                          pods that keep their revision
+    StatefulSet with a partition      pods with an ordinal below the partition
+    OnDelete                          all pods, until something else deletes them
 
 upstream: pkg/controller/statefulset/stateful_set_control.go:
 updateStatefulSetAfterInvariantEstablished, pkg/controller/daemon/daemon_controller.go:

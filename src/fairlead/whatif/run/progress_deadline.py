@@ -109,7 +109,7 @@ def _begun(run: RolloutHistory) -> dict[WorkloadRef, str]:
 
 
 def _created(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, str]]:
-    """Yield the revisions whose first pod is created in `run`, and those whose pods are refused.
+    """Yield the revisions whose first pod is created in `run`, or whose pods are refused.
 
     The revisions of a Deployment are in order of time. This function does not know the pods from
     before the run. So an old revision is yielded, too, if one of its pods is created in `run`, for

@@ -3,7 +3,7 @@
 Running pods that end make room for waiting pods, but their remaining runtimes are uncertain. So
 several simulations (draws) are run, each with its own seed. A draw selects one of the known
 runtimes of each pod. A draw ends when every waiting pod has a node, when nothing changes any more,
-or at the horizon. Each row of the result is about a pod, a workload or a gang. It contains the
+or at the horizon. Each row of the result is about a pod, a workload or a gang. The row contains the
 percentiles of the start time over all draws:
 
     pod         when the pod has a node

@@ -424,7 +424,7 @@ class Inventory:
         return known
 
     def _owned_by(self, kind_name: str, key: str, expected: Sequence[Kind]) -> str:
-        """Return `kind/namespace/name` of an object that a missing object controls; "" if none.
+        """Return `kind/namespace/name` of an object that a missing object controls, or "".
 
         The missing object is of the kind called `kind_name`, and `key` is NAME or NAMESPACE/NAME.
         Dumps lack most custom resources, such as the DeploymentConfigs of OpenShift, but owner

@@ -204,7 +204,7 @@ def _unmet_condition(workload: _WorkloadForm) -> str | None:
 
 
 def _controller_of(one: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the controller of `one`; None if it has none, or `inventory` does not contain it."""
+    """Return the controller of `one`; None if `one` has no controller, or `inventory` lacks it."""
     owner = one.controller
     if owner is None:
         return None

@@ -202,8 +202,8 @@ class Manifest(Struct, frozen=True):
     def is_replica_of(self, other: Manifest) -> bool:
         """Return True if this object and `other` are certainly replicas of each other.
 
-        Replicas are pods of one workload. They differ only in name, uid, version, node, addresses,
-        times, volume names, and a node affinity that pins a pod to its own node.
+        Replicas are pods of one workload. Replicas differ only in name, uid, version, node,
+        addresses, times, volume names, and a node affinity that pins a pod to its own node.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):
@@ -717,7 +717,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _item_defaults(value: Json) -> Json:
-    """Return apiVersion and kind for the items of a typed list (PodList); items may omit them."""
+    """Return apiVersion and kind for the items of a typed list (PodList); items may omit both."""
     kind = str(value["kind"]).removesuffix("List").removesuffix(SNAPSHOT)
     return {"apiVersion": value.get("apiVersion"), "kind": kind} if kind else {}
 

@@ -244,7 +244,7 @@ def awaits_agent(key: str) -> bool:
 def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of the `labels` of `node` whose values name the node itself.
 
-    These are the hostname label, and the keys in `topology` whose value is the node's name.
+    Such keys are the hostname label, and keys in `topology` whose value is the node's name.
     `topology` contains the topology keys of the node's CSINode. A driver of local volumes labels
     each node with the node's own name.
 

@@ -34,8 +34,8 @@ def owner_of_controller(
 ) -> tuple[str, str] | None:
     """Return (kind, name) of the owner of a pod's controller; None if `name` shows no owner.
 
-    `kind` (a result of `full_kind`) and `name` are those of the controller. `digests` are the
-    values of the pod's labels in `OWNER_BY_HASH`; None for a missing label.
+    `kind` (a result of `full_kind`) and `name` identify the controller. `digests` are the values of
+    the pod's labels in `OWNER_BY_HASH`; None for a missing label.
     """
     if kind.partition(".")[0] == "ReplicaSet":
         for (_, above), digest in zip(OWNER_BY_HASH, digests, strict=True):

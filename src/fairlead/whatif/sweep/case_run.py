@@ -213,7 +213,7 @@ def case_report(case: Case, experiment: Experiment, finished: FinishedRun) -> by
 def run_scenario(
     source: str, scenario: Json, folder: Path | None = None
 ) -> tuple[Experiment, FinishedRun]:
-    """Run `scenario`; return (its experiment, its run). The parameters are those of `run_case`.
+    """Run `scenario`; return (its experiment, its run). `run_case` describes the parameters.
 
     Raises InputError.
     """

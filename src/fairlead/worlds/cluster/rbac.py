@@ -114,7 +114,7 @@ def cluster_rules(
     has_events: bool = True,
     has_server: bool = True,
 ) -> list[Rule]:
-    """Return the rules of the ClusterRole. The parameters are those of `rbac_manifest`."""
+    """Return the rules of the ClusterRole. `rbac_manifest` describes the parameters."""
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for resource in watched_resources(controllers, gated):
         if not resource.only_namespace:

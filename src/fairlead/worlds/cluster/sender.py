@@ -101,8 +101,8 @@ class Sender:
 
         The owner of the sender assigns the attribute `world` before the first command, and may
         assign three functions. The sender calls `on_outcome` when an outcome is ready for the
-        engine. It calls `on_hold` with the latest time until which an outcome is held back, and
-        `on_failure` with an exception that ends the run.
+        engine. The sender calls `on_hold` with the latest time until which an outcome is held back,
+        and `on_failure` with an exception that ends the run.
         """
         self.world: ClusterWorld | None = None
         self.on_outcome: Callable[[], None] = lambda: None

@@ -1,8 +1,9 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node evaluate the pod, compare the nodes, apply the update a pod is nominated
-    before its binding as above, and count the pod on the node a pod is nominated after preemption
-    check whether the pod fits any node, apply the update any other update apply the update
+    a pod gets a node                       evaluate the pod, compare the nodes, apply the update
+    a pod is nominated before its binding   as above, and count the pod on the node
+    a pod is nominated after preemption     check whether the pod fits any node, apply the update
+    any other update                        apply the update
 
 Before kube-scheduler waits to bind a pod, for example for its volumes, it nominates the pod to the
 chosen node (NominatedNodeNameForExpectation). From then on, kube-scheduler counts the pod on that
@@ -15,7 +16,7 @@ cause.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
 chosen node may be the best node of such a sample, but not the best of all nodes. This is possible
-if at least n - 1 other feasible nodes have the same score as the chosen node or a lower one. Then
+if at least n - 1 other feasible nodes have the same score as the chosen node or a lower score. Then
 the placement is reported as `sampled`.
 """
 

@@ -142,7 +142,7 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 
 
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
-    """Return how the counts in `other` differ from those in `first`; "" if they are equal.
+    """Return how the counts in `other` differ from the counts in `first`; "" if all are equal.
 
     `other` is the outcome of a run in which objects arrive in another order. Moved pods are not
     compared: the order often decides which pods move, and this does no harm.

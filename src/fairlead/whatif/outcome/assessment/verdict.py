@@ -468,7 +468,7 @@ def _incomplete_gangs(effect: Effect) -> str:
 
 
 def _incomplete_for_a_time(effect: Effect) -> str | None:
-    """Return a sentence about gangs of which too few members ran for a time; None if none.
+    """Return a sentence about gangs of which too few members ran for a time, or None.
 
     A time counts only if the change makes it longer by at least INCOMPLETE_MIN. The gangs that
     `_incomplete_gangs` names are left out.
@@ -520,7 +520,7 @@ def _later_pods(effect: Effect) -> str:
 
 
 def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
-    """Return a sentence about those rollouts of `workloads` that do not finish; "" if none."""
+    """Return a sentence about the rollouts of `workloads` that do not finish; "" if all finish."""
     rows = [one for one in workloads if one.outdated]
     if not rows:
         return ""
@@ -609,7 +609,7 @@ def _not_created(effect: Effect) -> str | None:
 
 
 def _not_replaced(effect: Effect) -> str | None:
-    """Return a sentence about displaced pods that are not created again; None if none."""
+    """Return a sentence about displaced pods that are not created again; None without such pods."""
     pods = effect.difference.not_created
     if not pods:
         return None
@@ -792,8 +792,8 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     If some workloads have no ready pod at the end, the sentence names only these and counts the
     others: `deploy/a has no ready pod to the end, and 2 more workloads for up to 31s.`
 
-    The reasons are those of pods that do not run at the end. So they explain why a workload has no
-    ready pod at the end, but not why another workload had none for a time.
+    The sentence gives the reasons of pods that do not run at the end. So the reasons explain why a
+    workload has no ready pod at the end, but not why another workload had none for a time.
     """
     if not found:
         return None
@@ -1038,9 +1038,9 @@ def _started(effect: Effect) -> str | None:
 
 
 def _of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
-    """Return those of `pods` that belong to nodes that do not exist in the `other` run.
+    """Return the `pods` that belong to nodes that do not exist in the `other` run.
 
-    They are DaemonSet pods and static pods, which come and go with their nodes.
+    Such pods are DaemonSet pods and static pods, which come and go with their nodes.
     """
     return [pod for pod in pods if pod.own_node and pod.own_node not in other.node_names]
 

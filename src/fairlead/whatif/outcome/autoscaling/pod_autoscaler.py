@@ -44,8 +44,8 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     `replicas` is the number at the end, None if the target has no scale. If the condition
     AbleToScale or ScalingActive is False, `inactive_reason` and `inactive_message` are its reason
     and message; otherwise, they are "". `shortage` is None if the metrics never propose more than
-    `maximum`. `with_value` and `without_value` name the metrics that have a value at the end, and
-    those that have none.
+    `maximum`. `with_value` names the metrics that have a value at the end, and `without_value` the
+    metrics that have no value.
     """
 
     autoscaler: str

@@ -26,7 +26,7 @@ def without_node_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> st
 
 
 def _ignored_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
-    """Return a sentence about those of `pods` that the autoscaler ignores; "" without such pods.
+    """Return a sentence about the `pods` that the autoscaler ignores; "" without such pods.
 
     The reasons that concern the most pods come first.
     """
@@ -43,7 +43,7 @@ def _ignored_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
 def reached_limit_words(
     limits: Mapping[str, tuple[ReachedLimit, ...]], pods: Collection[str]
 ) -> str:
-    """Return a sentence about those of `limits` that stop an autoscaler from helping `pods`.
+    """Return a sentence about the `limits` that stop an autoscaler from helping `pods`.
 
     `limits` has the limits by pod; `pods` are the keys of pending pods. The limits that concern the
     most pods come first. Returns "" if none of the pods has a limit.

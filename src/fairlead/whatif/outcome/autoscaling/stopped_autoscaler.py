@@ -17,8 +17,9 @@ def stopped_autoscaler_notes(
 ) -> Iterator[str]:
     """Yield a note for each Deployment of `autoscaler` that has no ready pod for some time.
 
-    The Deployments are those in `manifests`. `autoscaler` is the name of the simulated autoscaler,
-    such as `karpenter`. `workloads` are the workloads whose pods change in the simulation.
+    Only Deployments in `manifests` are considered. `autoscaler` is the name of the simulated
+    autoscaler, such as `karpenter`. `workloads` are the workloads whose pods change in the
+    simulation.
     """
     for one in deployments_of(autoscaler, manifests):
         ref = WorkloadRef(one.ref.kind, one.ref.namespace, one.ref.name)

@@ -1,4 +1,4 @@
-"""Difference: the effect of a change on pods, from a run with the change and one without it.
+"""Difference: the effect of a change on pods, from a run with the change and a run without.
 
 Pods of the two runs are compared in pairs (see `pod_role`).
 """
@@ -47,8 +47,9 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 class Move(Struct, frozen=True):
     """A pod that the change moves from the node `origin` to the node `target`.
 
-    These are the pod's nodes at the end of the runs without and with the change. In a result of
-    `moves_within`, `origin` is the node from which the run displaced the pod.
+    `origin` is the pod's node at the end of the run without the change, and `target` its node at
+    the end of the run with the change. In a result of `moves_within`, `origin` is the node from
+    which the run displaced the pod.
 
     `is_recreated` is set if the original pod existed before the change and was deleted, so that
     `pod` is a new pod. `is_staying` is set if `is_recreated` is False, and `target` is not in
@@ -209,7 +210,7 @@ class Difference(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
-    """Return how the pods of the run `changed` differ from those of the run `without`."""
+    """Return how the pods of the run `changed` differ from the pods of the run `without`."""
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
@@ -524,7 +525,7 @@ def newly_lost(
     """Return the pods that an outage loses only in `changed`.
 
     Pods that completed or were deleted in `without` are left out. Pods that need no replacement,
-    such as those with keys in `unneeded`, are left out, too.
+    such as pods with keys in `unneeded`, are left out, too.
     """
     if changed.outage is None:
         return ()
@@ -602,11 +603,10 @@ def _recovered_after(
 ) -> DurationNs | None:
     """Return the time from the change until the last affected pod started.
 
-    The affected pods are those with the keys in `concerned`, and the pods in `completed`. The
-    result is at least the time until the last pod of a failed node was up again. Return None if at
-    the end a pod with a key in `concerned` neither runs nor has completed. If a pod of the run
-    without the change has another name in `changed`, `current` maps its key to the pod in
-    `changed`.
+    The affected pods are the pods with keys in `concerned`, and the pods in `completed`. The result
+    is at least the time until the last pod of a failed node was up again. Return None if at the end
+    a pod with a key in `concerned` neither runs nor has completed. If a pod of the run without the
+    change has another name in `changed`, `current` maps its key to the pod in `changed`.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

@@ -80,11 +80,11 @@ class Effect(Struct, frozen=True, kw_only=True):
         """Whether the change affects no pod, deletes no claim, and is completed without errors.
 
         The result is False if a drain is refused or incomplete, or if pods wait longer for their
-        nodes because of the change (`waited`). It is False if the range of replicas of a workload
-        differs between the runs. It is also False if the metrics of an autoscaler propose more than
-        maxReplicas for longer than without the change. Finally, it is False if workloads do not
-        create new pods that the change asks for (`held_back`), or keep old pods although the change
-        updates them.
+        nodes because of the change (`waited`). The result is False if the range of replicas of a
+        workload differs between the runs, or if the metrics of an autoscaler propose more than
+        maxReplicas for longer than without the change. Finally, the result is False if workloads do
+        not create new pods that the change asks for (`held_back`), or keep old pods although the
+        change updates them.
         """
         is_held = self.held_back or any(one.outdated for one in self.workloads)
         is_complete = self.is_drain_complete and not self.lasting_errors and not is_held
@@ -218,7 +218,7 @@ def _additional_undrained(
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors in `changed` that are not in `without`, or lack more pods than there.
+    """Yield the errors in `changed` that are not in `without`, or have a lower `missing` there.
 
     If a Job exceeds its deadline in `without`, but fails for another reason in `changed`, the error
     is yielded, too. Messages are not compared, because they contain the names of the pods of each

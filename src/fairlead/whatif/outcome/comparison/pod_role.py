@@ -211,10 +211,10 @@ def is_created_later(pod: PodEnd, run: RunOutcome) -> bool:
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
     """Return the keys of the pods that the change displaced when it deleted their nodes.
 
-    The keys are those of the run `without`. Pods of DaemonSets and static pods are left out. Pods
-    that were created after the change, or deleted before their node, are left out, too. In the run
-    `without`, a pod may still be terminating at the end, because its kubelet does not answer. Such
-    a pod is left out if `changed` has no pod with its key.
+    The keys are the pods' keys in the run `without`. Pods of DaemonSets and static pods are left
+    out. Pods that were created after the change, or deleted before their node, are left out, too.
+    In the run `without`, a pod may still be terminating at the end, because its kubelet does not
+    answer. Such a pod is left out if `changed` has no pod with its key.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

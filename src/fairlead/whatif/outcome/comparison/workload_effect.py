@@ -251,8 +251,8 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
-    Of workloads with the same losses, those with the highest priority come first, then the names
-    decide. The priority of a workload is the highest priority of its pods.
+    Workloads with the same losses are ordered by descending priority, then by name. The priority of
+    a workload is the highest priority of its pods.
 
     Unready pods alone do not count as an effect if the readiness of the workload is the same in
     both runs.

@@ -39,9 +39,8 @@ _AMOUNTS: Final[tuple[Callable[[NodeInfo], int], ...]] = (
 class NodeSets(Struct, frozen=True):
     """The `sets` of nodes, as names, whose loss the search tries.
 
-    The first sets are those whose loss is hardest to survive; `hardest` is the number of such sets.
-    `covered` is the number of sets that are in `sets`, or equivalent to a set in `sets`. `total` is
-    the number of all sets.
+    The first `hardest` sets are the sets whose loss is hardest to survive. `covered` is the number
+    of sets that are in `sets`, or equivalent to a set in `sets`. `total` is the number of all sets.
     """
 
     sets: tuple[tuple[str, ...], ...]
@@ -109,9 +108,9 @@ def _hardest(
 ) -> Iterator[tuple[str, ...]]:
     """Yield sets of `count` nodes whose loss is hard to survive; a set can occur several times.
 
-    Five lists contain all nodes. Each is sorted by another amount, highest first: requested cpu,
-    requested memory, number of pods, allocatable cpu, or allocatable memory. The first five sets
-    are the first `count` nodes of each list.
+    Five lists contain all nodes. Each list is sorted by another amount, highest first: requested
+    cpu, requested memory, number of pods, allocatable cpu, or allocatable memory. The first five
+    sets are the first `count` nodes of each list.
 
     Each pool, each zone, and each pool within a zone is a group. For each group, every list yields
     one more set: the first `count` nodes in the list that belong to the group. If the group has

@@ -534,10 +534,10 @@ class SizeSearch:
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
         """Return the offers that are large enough for `pod`, the least wasteful offer first.
 
-        The waste of an offer is (price - value) / price, where the value is that of the offer's
-        capacity, computed with `_unit_prices`. Offers with about the same waste are ordered by
-        price, in the direction that `_Strategy.prefers_large` states. At equal prices, the offer
-        whose pool has the fewest new nodes in the offer's zone comes first.
+        The waste of an offer is (price - value) / price, where the value is the value of the
+        offer's capacity at `_unit_prices`. Offers with about the same waste are ordered by price,
+        in the direction that `_Strategy.prefers_large` states. At equal prices, the offer whose
+        pool has the fewest new nodes in the offer's zone comes first.
         """
         bought = Counter(map(id, self.result.nodes.values()))
         used: Counter[tuple[str, str]] = Counter()
@@ -1135,7 +1135,7 @@ class SizeSearch:
     def _known_refusal(self, pods: Sequence[PodInfo]) -> Failure | None:
         """Return the Failure for a pod in `pods` that fits no node wherever the others go, or None.
 
-        Only one pod is tried. It is the pod with the `Shape` (the part of its spec that affects
+        Only one pod is tried. This pod has the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the
         removal of many nodes. A trial of only this pod is much faster than the placement of all
         pods that come before it in `pods`. The result still counts a scheduling cycle for each of

@@ -56,7 +56,7 @@ class SizeResult(Struct):
     sets that are equivalent to a tried set.
 
     `cycles` is the number of scheduling cycles. `tried_all_changes` is set if the search ended
-    because it had no change left to try. In this case, a larger effort gives the same result.
+    because it had no change left to try. If it is set, a larger effort gives the same result.
     `waiting_at_once` is the number of pods that would find no final node if all pods were created
     at one instant. Three fields are about the nodes before the search. `waiting_today` is the
     number of pods without a node. `tried_today` is the number of failures that were tried, and

@@ -163,7 +163,7 @@ def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
 
 
 def _form(blocker: Blocker) -> str:
-    """Return the text of the edit that `blocker` suggests; "" if it suggests none.
+    """Return the text of the edit that `blocker` suggests; "" if it suggests no edit.
 
     If the text is not a kubectl command, it has a placeholder instead of the name of the blocker's
     owner. If the edit evicts pods in a certain order, the text also has a placeholder instead of

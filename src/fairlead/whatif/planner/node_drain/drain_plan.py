@@ -14,10 +14,10 @@
 The pods of some nodes must be placed in a certain order (`DrainPlanner.reorders`). If no run is
 safe, steps 2 and 3 are repeated without these nodes.
 
-The order is that of step 2. Nodes are sorted by the number of evictions that budgets limit, then by
-the number of pods (the lowest number first), then by name. Pods of other nodes may have taken the
-room of a blocked node's pods. So orders that begin with the blocked nodes are tried. The plan uses
-the order in which the most nodes can be drained.
+The plan has the order of step 2. Nodes are sorted by the number of evictions that budgets limit,
+then by the number of pods (the lowest number first), then by name. Pods of other nodes may have
+taken the room of a blocked node's pods. So orders that begin with the blocked nodes are tried. The
+plan uses the order in which the most nodes can be drained.
 """
 
 from __future__ import annotations
@@ -687,7 +687,7 @@ def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
 class _Wait(Struct):
     """The `pods` of a workload that fit only on their own node; `nodes` has the node of each.
 
-    `reasons` are the distinct reasons why no other node takes them. Pods that can preempt other
+    `reasons` are the distinct reasons why no other node takes the pods. Pods that can preempt other
     pods are left out.
     """
 

@@ -13,8 +13,8 @@ Step 2 can only exclude a node. A node can be emptied if step 3 finds a node for
 pods stay on their new nodes. If several nodes are emptied one after another, all of them are empty
 at the end.
 
-The order matters: if a pod fits only a few nodes, pods that are placed before it can fill them. In
-a real drain, budgets and the speed of controllers decide the order.
+The order matters: if a pod fits only a few nodes, pods that are placed before this pod can fill
+these nodes. In a real drain, budgets and the speed of controllers decide the order.
 """
 
 from __future__ import annotations

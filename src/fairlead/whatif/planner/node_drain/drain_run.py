@@ -153,9 +153,9 @@ class DrainTimes(Struct, frozen=True):
 class DrainRun(Struct, frozen=True):
     """The result of draining `pace.max_unavailable` nodes at a time.
 
-    `took` is the time until the last node was empty and, if nodes return, back in service. It is
-    None if there are `unfinished` nodes, which never became empty or never returned. `unbegun` are
-    those unfinished nodes whose drain never began. `held_up_by` are the budgets that refused
+    `took` is the time until the last node was empty and, if nodes return, back in service. `took`
+    is None if there are `unfinished` nodes, which never became empty or never returned. `unbegun`
+    are the unfinished nodes whose drain never began. `held_up_by` are the budgets that refused
     evictions until the end. `stopped` are the workloads that had no ready pod for a time. `waited`
     is the number of pods whose eviction a budget refused at least once. `refused` contains these
     pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons. `evicted`
@@ -331,7 +331,7 @@ class _Annotated:
         self._key, self._value = key, value
 
     def __call__(self, store: Store) -> bool:
-        """Return whether each node has had the annotation at this call or an earlier one.
+        """Return whether each node has had the annotation at this call or an earlier call.
 
         A node that does not exist counts as annotated.
         """

@@ -1,7 +1,7 @@
 """SecondReplicas: how a workload gets a second replica, and whether a node has room for it.
 
 A budget can keep one of two pods ready during a drain. But if the second pod stays pending, the
-budget refuses the eviction of the first one.
+budget refuses the eviction of the first pod.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class _Trials:
     ) -> bool:
         """Return whether the pods of `node` fit after all of `candidates`, and with `new_nodes`.
 
-        Pods of workloads in `others` need not fit. It is enough if the pods fit in one of two
+        Pods of workloads in `others` need not fit. The result is True if the pods fit in one of two
         orders: the pods of `workload` are placed first or last.
         """
         for is_first in (True, False):

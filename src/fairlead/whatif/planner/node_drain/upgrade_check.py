@@ -2,10 +2,10 @@
 
 Each node is first checked alone, with surge nodes in its pool and zone. Budgets must allow the
 evictions. Every pod must fit another node, or must fit the drained node when this node has
-returned. Then the whole upgrade is simulated. With surge nodes, the pools are upgraded one after
-another, and each pool zone by zone, as managed upgrades do. In each zone, the surge nodes are added
-first. Then the other nodes, a given number at a time, are drained, stay down, and return. Finally,
-the surge nodes are drained and deleted.
+returned. Then the whole upgrade is simulated. If there are surge nodes, the pools are upgraded one
+after another, and each pool zone by zone, as in managed upgrades. In each zone, the surge nodes are
+added first. Then the other nodes, a given number at a time, are drained, stay down, and return.
+Finally, the surge nodes are drained and deleted.
 
 A surge node is a copy of a node of its pool and zone: the newest node that is in service, or else
 the newest node (`node_to_copy`).

@@ -1,8 +1,8 @@
 """Notes about nodes of a dump that are upgraded in another way than by a drain of each node.
 
-    nodes of Karpenter Karpenter replaces nodes that have drifted node groups of EKS, GKE and AKS
-    the provider adds surge nodes, as its settings say nodes of OpenShift its machine config
-    operator adds no surge nodes
+    nodes of Karpenter                  Karpenter replaces nodes that have drifted
+    node groups of EKS, GKE and AKS     the provider adds surge nodes, as its settings say
+    nodes of OpenShift                  its machine config operator adds no surge nodes
 
 The labels and annotations of a node show which row applies to it.
 """

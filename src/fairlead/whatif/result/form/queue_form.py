@@ -53,7 +53,7 @@ class HoldingGroupForm(Struct, forbid_unknown_fields=True):
 
 
 class QueueRowForm(Struct, forbid_unknown_fields=True):
-    """A queue, compared with the others."""
+    """A queue, compared with all other queues."""
 
     queue: Annotated[str, about("the queue")]
     weight: Annotated[int, about("its weight")]
@@ -312,7 +312,7 @@ class PriorityClassExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassE
 
 
 class ClassRowForm(Struct, forbid_unknown_fields=True):
-    """A PriorityClass, compared with the others."""
+    """A PriorityClass, compared with all other PriorityClasses."""
 
     priority_class: Annotated[str, about("the class, or `no class`")]
     value: Annotated[int, about("its value")]

@@ -65,8 +65,8 @@ class RecommendedRequests:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the admitted object; if it is a new pod, set the requests that a VPA recommends.
 
-        The VPA is the VPA of the pod's workload. A VPA with a malformed field is ignored, because
-        an API server would have refused it.
+        The requests come from the VPA of the pod's workload. A VPA with a malformed field is
+        ignored, because an API server would have refused it.
         """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
@@ -150,6 +150,6 @@ def _target(pod: Json, namespace: str, storage: Storage) -> Target:
 
 
 def _controller(obj: Json) -> Json:
-    """Return the reference to the controller of `obj`; {} if it has none."""
+    """Return the reference to the controller of `obj`; {} if `obj` has no controller."""
     references: Iterable[Json] = mapping(obj, "metadata").get("ownerReferences") or ()
     return next((one for one in references if one.get("controller")), {})

@@ -5,7 +5,7 @@ devices as an extended resource of a DeviceClass. On a node that does not list t
 request counts as devices, not as an amount of the resource.
 
 Example: a node has two GPUs in ResourceSlices of the driver `gpu.example.com`, and a claim holds
-one of them. The amounts of `gpu.example.com devices` are 2 allocatable and 1 requested.
+one GPU. The amounts of `gpu.example.com devices` are 2 allocatable and 1 requested.
 """
 
 from __future__ import annotations

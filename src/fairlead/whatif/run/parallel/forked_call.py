@@ -238,7 +238,7 @@ class _Successors(Generic[Item, Result]):
     def __init__(
         self, call: Callable[[Item], Result], items: Sequence[Item], calls_max: int | None
     ) -> None:
-        """Prepare the processes; `start` forks the first one."""
+        """Prepare the processes; `start` forks the first process."""
         size = calls_max or len(items)
         self._call = call
         self._parts = deque(items[first : first + size] for first in range(0, len(items), size))

@@ -142,7 +142,7 @@ class RuntimeCoverage(Struct, frozen=True):
 
 
 def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] = ()) -> Runtimes:
-    """Return the runtimes in `stated`, and those of the completed pods among `manifests`."""
+    """Return the runtimes in `stated`, and the runtimes of completed pods among `manifests`."""
     by_owner: dict[WorkloadRef, list[DurationNs]] = defaultdict(list)
     by_template: dict[Template, list[DurationNs]] = defaultdict(list)
     for entry in entries_of(manifests):

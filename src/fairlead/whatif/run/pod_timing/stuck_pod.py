@@ -74,7 +74,7 @@ def is_stuck(pod: Pod, node: Node | None, at: Instant) -> bool:
 
 
 def stuck_words(pod: Pod) -> str:
-    """Return words that say why `pod`, which is stuck, is still there.
+    """Return words that say why the stuck `pod` still exists.
 
     The words have no subject, because several pods can share them.
     """

@@ -848,7 +848,7 @@ class Recorder(Struct):
                     yield self._undrained(pod, UndrainedCause.PROTECTED, PROTECTED_BY)
 
     def _remaining(self, pod: Pod, *, is_silent: bool) -> Iterator[Undrained]:
-        """Yield the terminating `pod` with the reason why it is still there.
+        """Yield the terminating `pod` with the reason why it still exists.
 
         `is_silent` is set if the kubelet of its node does not answer.
         """

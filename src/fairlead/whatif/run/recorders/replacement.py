@@ -29,8 +29,8 @@ class Replacements(Protocol):
     def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
         """Find the pod that the new pod `pod` replaces; called before `key_of`.
 
-        `is_unreplaced` takes a key that was passed to `lose`. It returns whether the pod with this
-        key is deleted, terminates or has failed, and has no replacement.
+        `is_unreplaced` takes a key that was passed to `lose`. `is_unreplaced` returns True if the
+        pod with this key is deleted, terminates or has failed, and has no replacement.
         """
 
     def key_of(self, pod: Pod) -> str:

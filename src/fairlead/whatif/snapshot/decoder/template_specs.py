@@ -23,7 +23,7 @@ _ESCAPED_LETTER: Final = b"\\u006"  # begins the escapes of the letters in "imag
 
 
 class TemplateSpec(msgspec.Struct, frozen=True):
-    """The text of a template's spec: its `images`, and the `rest` without them."""
+    """The text of a template's spec: its `images`, and the `rest` of the text."""
 
     images: list[str]
     rest: bytes

@@ -287,7 +287,7 @@ def _provider_id(claim: NodeClaim | None) -> Json:
 
 
 def _conditions(posted: Iterable[Json], at: Instant) -> list[Json]:
-    """Return the conditions of a node that becomes Ready at `at`, made from those in `posted`."""
+    """Return the conditions of a node that becomes Ready at `at`, made from `posted`."""
     # upstream: k8s.io/cloud-provider controllers/route/route_controller.go:
     # updateNetworkingCondition
     now = format_timestamp(at)

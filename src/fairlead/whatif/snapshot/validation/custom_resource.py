@@ -78,7 +78,7 @@ class DefinedTypes:
     def _type_of(self, resource: Manifest, written: Inventory) -> CustomType | None:
         """Return the type of `resource`; None if there is no definition of its kind.
 
-        The definitions in `written` replace those of the inventory. Raises InputError if the
+        The definitions in `written` replace definitions of the inventory. Raises InputError if the
         definition is invalid, or does not serve the version.
         """
         kind = resource.kind

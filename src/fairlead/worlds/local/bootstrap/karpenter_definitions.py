@@ -1,7 +1,7 @@
 """The CRDs of NodePools, NodeClaims and NodeOverlays (Karpenter), and of NodeClasses (Fairlead).
 
-Fairlead's NodeClass has no settings. It takes the place of a cloud provider's NodeClass, such as
-EC2NodeClass. A nodeClassRef may also name any other group and kind.
+Fairlead's NodeClass has no settings. Fairlead's NodeClass takes the place of a cloud provider's
+NodeClass, such as EC2NodeClass. A nodeClassRef may also name any other group and kind.
 
 upstream: pkg/apis/crds for the fields, their defaults and the columns
 """

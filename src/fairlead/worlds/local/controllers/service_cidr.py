@@ -82,7 +82,7 @@ class ServiceCidrs:
         return [command for name in names for command in self._sync(name, now)]
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which a ServiceCIDR must be reconciled; None if there is none."""
+        """Return the next time at which a ServiceCIDR must be reconciled, or None."""
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
