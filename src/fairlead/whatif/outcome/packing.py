@@ -102,7 +102,7 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return the share of a workload's pods at its fullest place: the average in percent.
+    """Return the average share (percent) of a workload's pods at the workload's fullest place.
 
     `place` returns the place of a node, such as its zone. The fullest place of a workload has the
     most of its pods. Only workloads with several pods count; return None if there are none.

@@ -195,7 +195,7 @@ class Difference(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def replaced(self) -> list[PodUpdate]:
-        """The `updated` pods whose new version is not pending any more."""
+        """The `updated` pods, except pods whose new version is pending."""
         return [one for one in self.updated if not one.pod.is_pending]
 
     @property
@@ -332,7 +332,7 @@ def _ended_since_start(run: RunOutcome) -> Iterator[PodEnd]:
 def _returns_with_node(pod: PodEnd) -> bool:
     """Return whether `pod` is a guard pod of OpenShift.
 
-    Its controller creates a guard pod again when the node is schedulable again.
+    OpenShift creates a guard pod again when the pod's node is schedulable again.
     """
     return pod.belongs_to_node and pod.workload.kind == POD
 

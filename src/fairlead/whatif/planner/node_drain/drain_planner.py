@@ -6,8 +6,7 @@ A node is checked in up to three steps (`refusals`, `lacking_elsewhere`, `empty`
                   terminating pod stay forever?
     2  room       do the other nodes have enough free resources in total for the node's pods?
     3  placement  the scheduler places a replacement of each pod, in the order of its queue. If a
-                  replacement fits no node, the pods of its workload are placed first in another
-                  attempt
+                  replacement fits no node, the pods of its workload are placed first in another try
 
 Step 2 can only exclude a node. A node can be emptied if step 3 finds a node for every pod. Moved
 pods stay on their new nodes. If several nodes are emptied one after another, all of them are empty

@@ -1,10 +1,10 @@
 """QuotaRoom: whether the ResourceQuotas allow a controller to replace an evicted pod.
 
 A quota counts an evicted pod until the pod has stopped. If the quota has no room for this pod and
-its replacement together, it refuses the replacement until the evicted pod has stopped. The
-controller retries until then. The quota refuses the replacement for good in two cases. In the first
-case, there is no room even after the evicted pod has gone, for example because the quota was
-lowered. In the second case, the quota limits a resource that the containers do not specify.
+its replacement together, it refuses the replacement until the evicted pod has stopped. Until then,
+the controller retries. The quota refuses the replacement for good in two cases. In the first case,
+there is no room even after the evicted pod has gone, for example because the quota was lowered. In
+the second case, the quota limits a resource that the containers do not specify.
 
 upstream: pkg/quota/v1/evaluator/core/pods.go:QuotaV1Pod;
 pkg/controller/replicaset/replica_set.go:manageReplicas

@@ -4,7 +4,7 @@ A simulated autoscaler reads its settings once, before the run. The settings are
 of the autoscaler. The limits of Cluster API are in annotations of MachineDeployments and
 MachineSets. NodePools of Karpenter are not settings: changes of NodePools take effect, except
 changes that need a feature gate that is off. Cluster Autoscaler reads the ConfigMap of the priority
-expander again and again, so changes of it take effect, too.
+expander again and again, so changes of this ConfigMap take effect, too.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The admission webhook replaces the requests of every new pod of a workload that has a VPA, unless
 the update mode of the VPA is Off. So a pod that is created again after an eviction can get other
-requests than before. The recommendation is the one in the dump. The updater, which evicts pods, is
+requests than before. The recommendations are read from the dump. The updater, which evicts pods, is
 not simulated.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/admission-controller/resource/pod/handler.go,
