@@ -173,7 +173,7 @@ class Driver:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """Return the next time at which the world or the engine has something due; None if never.
+        """Return the next time at which the world or the engine has work due, or None.
 
         If a pause interrupted work, the result is the current time.
         """

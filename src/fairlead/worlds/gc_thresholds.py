@@ -1,7 +1,7 @@
 """Thresholds of Python's garbage collector for processes with many long-lived objects.
 
 A cluster of 100,000 pods consists of millions of long-lived objects. Almost none of them are in
-reference cycles. With Python's defaults, a search for cycles would start every few hundred
+reference cycles. If Python's defaults applied, a search for cycles would start every few hundred
 allocations, and all searches together would take a fifth of the run time.
 """
 

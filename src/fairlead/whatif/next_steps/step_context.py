@@ -84,7 +84,7 @@ class StepContext(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], list[Manifest]]:
-        """The objects of the snapshot by (namespace, name); replicas of one object are left out."""
+        """The objects of the snapshot by (namespace, name), without pods in ReplicaManifests."""
         found: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
         for one in entries_of(self.manifests):
             if isinstance(one, Manifest):

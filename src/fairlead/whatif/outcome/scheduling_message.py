@@ -58,7 +58,7 @@ def reasons_after_preemption(message: str) -> list[str]:
 
 
 def _preemption(message: str) -> str:
-    """Return the part of a FailedScheduling message that is about preemption; "" without one."""
+    """Return the part of a FailedScheduling message that is about preemption, or ""."""
     if _AVAILABLE.match(message) is None:
         return ""
     return message.partition(". ")[2].partition("preemption: ")[2]

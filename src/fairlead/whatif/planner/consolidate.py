@@ -143,7 +143,7 @@ class ConsolidationPlan(Struct):
 
 
 class ConsolidationSearch:
-    """Finds which of `nodes` can be removed, and why the other nodes stay; reverts the model.
+    """Finds which of `nodes` can be removed, and why others stay; the model does not change.
 
     `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
     hourly prices. Of several plans, the one whose nodes have the highest total price is taken. If

@@ -134,9 +134,10 @@ class RebalancePlan(Struct):
 class _ReplacementOrder:
     """Says for each pod whether its controller creates the replacement before the pod has stopped.
 
-    A ReplicaSet or a ReplicationController does so, unless a quota has no room for both pods. A Job
-    also does so if its podReplacementPolicy allows it. A StatefulSet gives its new pod the same
-    name, so it waits until the old pod has stopped. Other controllers are assumed to wait, too.
+    A ReplicaSet or a ReplicationController creates the replacement first, unless a quota has no
+    room for both pods. So does a Job whose podReplacementPolicy allows it. A StatefulSet gives its
+    new pod the same name, so it waits until the old pod has stopped. Other controllers are assumed
+    to wait, too.
 
     upstream: pkg/controller/controller_utils.go: FilterActivePods
     """
@@ -471,11 +472,11 @@ class Rebalancer:
         """Repeat the move of `pod` that `_moved` has tried; commit this move, and return it.
 
         `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. If
-        `cordons` is set, `waiting` is scheduled when the replacement of `pod` has a node (`_moved`). The
-        repeated move can have another target, because a tie-break chooses again. Return None
-        without a change if the repeated move fails, or if the pod's images might not support the
-        platform of the target. A move without a `waiting` pod also fails if the nodes do not become
-        more even, or if the target becomes fuller than the node `info` was.
+        `cordons` is set, `waiting` is scheduled when the replacement of `pod` has a node
+        (`_moved`). The repeated move can have another target, because a tie-break chooses again.
+        Return None without a change if the repeated move fails, or if the pod's images might not
+        support the platform of the target. A move without a `waiting` pod also fails if the nodes
+        do not become more even, or if the target becomes fuller than the node `info` was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

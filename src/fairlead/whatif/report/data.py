@@ -72,7 +72,7 @@ class Series(TypedDict, total=False):
 
 
 class Timeline(TypedDict):
-    """Time series of pod counts. `t_s` is ascending; each value holds until the next sample."""
+    """Time series of pod counts. `t_s` is ascending; a count holds until the next time."""
 
     t_s: Sequence[float]
     series: Sequence[Series]

@@ -116,7 +116,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         return LossCause.NOT_REPLACED, f"{why}: {refusal}" if refusal else why
 
     def _not_needed(self, owner: OwnerReference, pod: Pod) -> str:
-        """Return why the workload of `pod` needs no replacement of `pod`; "" if it needs one."""
+        """Return why the workload of `pod` needs no replacement; "" if it needs a replacement."""
         workload = workload_of(pod)
         if not self._is_complete(workload):
             return ""

@@ -375,7 +375,7 @@ class _NumberedEvent:
         return [one.without_uid() for one in found]
 
     def _instants(self, count: int) -> list[DurationNs]:
-        """Return the creation time of each copy: all at `at`, at intervals, or at random times."""
+        """Return the creation time of each copy: all copies at `at`, at intervals, or at random."""
         every = field_duration(self._source, f"{self._field}.every", self._event.every)
         over = field_duration(self._source, f"{self._field}.over", self._event.over)
         if every is not None:

@@ -43,7 +43,7 @@ def malformed_object(
 
 
 def _first_wrong_type(manifests: Sequence[Manifest]) -> InputError | None:
-    """Return an error about the first value of a wrong type in `manifests`; None without one."""
+    """Return an error about the first value of a wrong type in `manifests`, or None."""
     # Imported only if it is needed.
     from fairlead.apiserver.schema.unknown_field import wrong_type  # noqa: PLC0415
 

@@ -98,7 +98,7 @@ def later_cron_job_notes(
 
 
 def _last_time(cron_job: Json) -> Any:
-    """Return the last scheduled time for which `cron_job` created a Job; None if it has none."""
+    """Return the last scheduled time for which `cron_job` created a Job, or None."""
     return mapping(cron_job, "status").get("lastScheduleTime")
 
 

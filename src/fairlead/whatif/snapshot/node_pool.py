@@ -79,7 +79,7 @@ _AWS_INTERRUPTION: Final = "aws-node-termination-handler/"
 
 
 def managed_pool(labels: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return (key, value) of the first of POOL_LABELS in a node's `labels`; None without one."""
+    """Return (key, value) of the first of POOL_LABELS in a node's `labels`, or None."""
     return _first_of(POOL_LABELS, labels)
 
 

@@ -330,7 +330,7 @@ def _found(answer: ApiAnswer) -> _Found:
 
 
 def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str, Any]:
-    """Return `patch` with the preconditions `uid` and `version`; an empty one is left out."""
+    """Return `patch` with the preconditions `uid` and `version`, but without empty values."""
     metadata = dict(patch.get("metadata") or {})
     if uid:
         metadata["uid"] = uid

@@ -297,7 +297,7 @@ class LocalCluster:
             self._create_missing((DEFAULT_STORAGE_CLASS,), now)
 
     def _load_karpenter(self, now: Instant) -> None:
-        """Create Karpenter's CRDs and a NodeClass; if there is no NodePool, create one as well."""
+        """Create Karpenter's CRDs and a NodeClass, and a NodePool if there is no NodePool."""
         self._create_missing(karpenter_kinds(), now)
         self.server.run_post_start_hooks(now)
         has_pools = bool(self.store.list(kind_of(DEFAULT_POOL)))

@@ -242,7 +242,7 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Return whether `command` patches only a Deployment's annotations, or these and its status."""
+    """Return whether `command` patches a Deployment's annotations, and at most its status, too."""
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False

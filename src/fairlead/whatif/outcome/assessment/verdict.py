@@ -456,7 +456,7 @@ def pending_reasons(pods: Iterable[PodEnd]) -> str:
 
 
 def _incomplete_gangs(effect: Effect) -> str:
-    """Return a sentence about gangs of which too few members run at the end; "" if none."""
+    """Return a sentence about gangs of which too few members run at the end, or ""."""
     known = {group.group for group in effect.without.jobs.incomplete}
     found = [group for group in effect.changed.jobs.incomplete if group.group not in known]
     if not found:
@@ -921,7 +921,7 @@ def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
 def _displaced_not_started(effect: Effect) -> str | None:
     """Return a sentence about displaced pods that get a node but do not start, or None.
 
-    The sentence does not include pods of failed nodes; `_down` and `_unfinished` count those.
+    The sentence does not include pods of failed nodes; `_down` and `_unfinished` count these pods.
     """
     lost = {one.pod for one in effect.lost}
     ends = (effect.changed.pods.get(pod.key) for pod in effect.difference.displaced)
@@ -1002,8 +1002,8 @@ def _updated(effect: Effect) -> str | None:
 def _started(effect: Effect) -> str | None:
     """Return sentences about pods that have a node only with the change; None without such pods.
 
-    The sentences do not include pods of failed nodes; `_down` and `_unfinished` count those. New
-    pods that were displaced later are left out, too, because `_displaced` counts them.
+    The sentences do not include pods of failed nodes; `_down` and `_unfinished` count these pods.
+    New pods that were displaced later are left out, too, because `_displaced` counts them.
     """
     found, changed = effect.difference, effect.changed
     known = {*(one.pod for one in effect.lost), *_keys(found.displaced)}

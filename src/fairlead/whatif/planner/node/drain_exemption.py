@@ -1,7 +1,7 @@
 """Nodes that no plan drains: virtual nodes, and nodes that are being deleted.
 
 A virtual node has no machine of its own to upgrade. A Fargate node belongs to one pod and ends with
-it. A virtual kubelet runs in a pod of the cluster.
+this pod. A virtual kubelet runs in a pod of the cluster.
 """
 
 from __future__ import annotations

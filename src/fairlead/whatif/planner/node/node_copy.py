@@ -210,7 +210,7 @@ def _healthy(posted: NodeCondition) -> NodeCondition:
 def own_pods(model: ClusterModel, node: Node, like: NodeInfo) -> list[Pod]:
     """Return the pods of DaemonSets and the static pods of the new `node`, a copy of `like`.
 
-    The pods do not have their final names and node yet; `pod_on` sets these.
+    The pods do not have their final names and node yet; `pod_on` sets both.
     """
     made = model.daemon_pods(node)
     copied = [

@@ -1,7 +1,7 @@
 """AutoscalerRules: the pods and annotations that prevent an autoscaler from removing a node.
 
-The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
-Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
+The rules are the rules of Cluster Autoscaler (with the flags in the snapshot, or the default flags)
+and Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
 
 Cluster Autoscaler does not manage the nodes of Karpenter. So three of its rules do not apply to
 these nodes: the rules about local storage, pods of custom resources, and pods of kube-system.

@@ -118,7 +118,7 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 class _Change(Struct):
     """An edit of the objects `owners`; `helps` contains the nodes that the edit helps to empty.
 
-    With some edits, pods of a drained node move to another node that has unused resources. The pods
+    Some edits let pods of a drained node move to another node that has unused resources. The pods
     of only one drained node can take these resources, so `helps` contains only this drained node.
     `instead` contains the other drained nodes whose pods could take the resources. `alone` contains
     the nodes in `helps` and `instead` for which this edit is enough.

@@ -118,7 +118,7 @@ class DrainPlan(Struct):
     fields. `left_out` are selected nodes that are exempt from drains, with the reasons. `alone` are
     the blocked nodes that could be drained alone, with all other nodes in service. No single change
     unblocks the nodes in `returnable`, but they could be drained if they returned to the cluster
-    afterwards. The pods of such a node would wait until it returns. `faster` is the run of an
+    afterwards. The pods of such a node would wait until the node returns. `faster` is the run of an
     upgrade at a faster pace than the pace of `runs`; None if no faster pace was simulated.
     `new_nodes` is a trial for the nodes of `unplaced`; None if there was no trial.
     """

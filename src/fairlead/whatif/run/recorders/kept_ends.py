@@ -121,7 +121,7 @@ def listed(
 
 
 def _liveness(pod: Pod) -> int:
-    """Return 0 for a terminating pod, 1 for a failed, 2 for a succeeded, 3 for a live pod."""
+    """Return 0 for terminating pods, 1 for failed pods, 2 for succeeded pods, 3 for live pods."""
     if is_terminating(pod):
         return 0
     if is_terminal(pod):

@@ -506,7 +506,7 @@ class OutageRecorder(Struct):
         return concerned
 
     def _failed_node(self, name: str) -> FailedNode:
-        """Return the record of the failed node `name`; a new one if it fails for the first time."""
+        """Return the record of the failed node `name`; make a record if it is the first failure."""
         failed = self.failed_nodes.get(name)
         if failed is None:
             failure = FailureTimes(self.now)

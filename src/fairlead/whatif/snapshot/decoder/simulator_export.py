@@ -45,7 +45,7 @@ def exported_objects(export: Json) -> Iterator[Any]:
 
 
 def selected_node(annotations: Mapping[str, str]) -> str:
-    """Return the node that the simulator's scheduler selected for a pod; "" if it selected none.
+    """Return the node that the simulator's scheduler selected for a pod, or "".
 
     The node is the node of the last attempt in the annotation `result-history`. If this attempt has
     no node, or the annotation is missing, the node is in the annotation `selected-node`.
