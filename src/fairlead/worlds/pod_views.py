@@ -38,7 +38,7 @@ _NODE: Final = frozenset(("nodeName",))
 
 
 class HasConditions(Struct):
-    """The conditions of a status, which change more often than the rest of it."""
+    """The conditions of a status; they change more often than the other fields of the status."""
 
     conditions: tuple[Any, ...]
 

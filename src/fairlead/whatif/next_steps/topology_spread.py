@@ -214,7 +214,7 @@ def _pods(rules: Iterable[SpreadRule]) -> int:
 
 
 def _whose_pods(rules: Sequence[SpreadRule]) -> str:
-    """Return the number of pods and their workload, such as "3 pods of deploy/a/b".
+    """Return words for pods and their workload, such as "3 pods of deploy/a/b".
 
     For several rules, return the number of pods, the number of workloads, and their names.
     """

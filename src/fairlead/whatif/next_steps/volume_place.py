@@ -125,7 +125,7 @@ def _used_volumes(context: StepContext) -> list[_UsedVolume]:
 def _claims(
     pending: Iterable[PodEnd], manifests: Sequence[Manifest]
 ) -> Iterator[tuple[Pod, Iterable[str], Collection[str]]]:
-    """Yield pods of the snapshot, the claims of each, and the `pending` pods with these claims.
+    """Yield (a pod of the snapshot, its claims, keys of the `pending` pods with the same claims).
 
     A pending pod of the snapshot has its own claims. A pod of a StatefulSet has the name, and so
     the claims, of the pod that it replaces. Every other replacement has the claims that a pod of

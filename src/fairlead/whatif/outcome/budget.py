@@ -225,7 +225,7 @@ class _PodsAtEnd(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_namespace(self) -> Mapping[str, Mapping[Hashable, _AlikePods]]:
-        """The pods of each namespace, read only once for all budgets."""
+        """The pods at the end by namespace, read once for all budgets."""
         found: dict[str, dict[Hashable, _AlikePods]] = defaultdict(dict)
         for pod in self.run.pods.values():
             key = pod.workload, frozenset(pod.labels.items())

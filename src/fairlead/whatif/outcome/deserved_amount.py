@@ -21,7 +21,7 @@ def deserved_amounts(deserved: Mapping[str, float]) -> dict[str, float]:
 
 
 def borrowed_amounts(usage: QueueUsage) -> dict[str, float]:
-    """Return the amounts by which the queue exceeds what it deserves, rounded in the same way.
+    """Return the amounts by which a queue exceeds what it deserves, rounded as shown to users.
 
     The result contains only resources of which the queue holds more than it deserves.
     """

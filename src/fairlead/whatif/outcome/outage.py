@@ -310,7 +310,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def has_repeated_pods(self) -> bool:
-        """Whether several of `nodes` count the same pod, because it was on them in turn."""
+        """Whether one pod counts for several of `nodes`, because it was on one after the other."""
         return sum(one.pods for one in self.nodes) > self.concerned
 
     @property

@@ -327,7 +327,7 @@ def unit_of(resource: str) -> str:
 
 
 class UndrainedCause(StrEnum):
-    """Why a pod is still on a drained node at the end."""
+    """The reason why a drained node still has a pod at the end."""
 
     REFUSED = "refused"  # the API server refuses the eviction
     UNSTOPPED = "unstopped"  # the pod is being deleted, but the kubelet of its node does not answer
@@ -593,7 +593,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(one.node for one in nodes if one.back_at is None)
 
     def unsettled(self, setting: str) -> str:
-        """Return a sentence if the cluster still changes when the run ends, otherwise "".
+        """Return a sentence that the cluster still changes when the run ends; "" if it has settled.
 
         `setting` is the option or the field with which users can let the run end later.
         """

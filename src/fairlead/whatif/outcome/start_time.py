@@ -44,7 +44,7 @@ class StartTimes(Struct, frozen=True, kw_only=True):
     rows: tuple[StartTimeRow, ...]
 
     def of(self, subjects: Collection[str]) -> StartTimes:
-        """Return the same estimate with only the rows of `subjects`."""
+        """Return a copy of this estimate with only the rows of `subjects`."""
         rows = tuple(one for one in self.rows if one.subject in subjects)
         return replace(self, rows=rows)
 

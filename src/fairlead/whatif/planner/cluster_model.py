@@ -653,7 +653,7 @@ class ClusterModel:
         return None
 
     def _unbind(self, bound: Pod, waiting: PodInfo | None) -> None:
-        """Delete `bound` from the state; add `waiting` instead, the same pod without a node."""
+        """Replace the pod `bound` in the state by `waiting`, the same pod without a node."""
         node, ports = self.node(bound.spec.node_name), self.cluster.pods[bound.key].shape.host_ports
         self.cluster.apply(ObjectDeleted(bound))
         if ports:  # The deletion frees them, even if another pod of the node uses them (`remove`).

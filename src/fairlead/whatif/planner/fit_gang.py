@@ -176,7 +176,7 @@ def _place_in_some_domain(
 
 
 class _Copy:
-    """A copy of the Volcano Job or JobSet; each of its pods is created at most once."""
+    """One copy of the Volcano Job or JobSet; each pod of the copy is created at most once."""
 
     def __init__(self, model: ClusterModel, written: Manifest, number: int) -> None:
         self._model = model

@@ -72,7 +72,7 @@ def deployment_transitions(
 
 
 def deadline_note(run: RolloutHistory) -> str:
-    """Return a note about the rollouts in `run` that exceed their deadline; "" without any."""
+    """Return a note about the rollouts in `run` that exceed their deadline, or ""."""
     found = {ref: at for ref, at in _exceeded(run) if at is not None}
     if not found:
         return ""

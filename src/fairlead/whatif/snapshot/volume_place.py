@@ -82,7 +82,7 @@ class Place(Struct, frozen=True):
 
 
 class PlaceFinder:
-    """Finds the places of volumes; the nodes of equal selectors are searched once."""
+    """Finds the places of volumes; it searches the nodes for each distinct selector only once."""
 
     def __init__(self, nodes: Iterable[PlaceNode]) -> None:
         """Search `nodes`, which are all nodes of the cluster."""

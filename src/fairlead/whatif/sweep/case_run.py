@@ -136,7 +136,7 @@ def run_with_files(files: ScenarioFiles, source: str, case: Case, worst: KnownWo
 
 
 def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
-    """Return `scenario` with each file name in it replaced by the result of `renamed`."""
+    """Return `scenario` with each file name replaced by the result of `renamed`."""
     for path in file_fields(Scenario):
         scenario = _changed(scenario, path, renamed)
     return scenario

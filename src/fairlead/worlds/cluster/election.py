@@ -107,7 +107,7 @@ class Election:
         self._logged.clear()
 
     def _wait_for_holder(self) -> None:
-        """Log that this replica waits for the Lease's holder, once for each holder.
+        """Log, once for each holder of the Lease, that this replica waits for the holder.
 
         Call this method after a read of the Lease. If no holder is known, because the response was
         not a Lease, record a failed read (`_fail`) instead.

@@ -82,7 +82,7 @@ class ViewedPods:
         self._quotas = quotas
 
     def find(self, target: ObjectRef) -> PatchedPod | None:
-        """Return the pod `target`: its stored value, and the writes that are not in this value yet.
+        """Return the pod `target`: its stored value, and the writes that the value lacks.
 
         Returns None in the following cases, in which the store must perform the writes to the pod:
 

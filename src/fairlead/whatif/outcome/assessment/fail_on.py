@@ -224,7 +224,7 @@ class FailOnFlag(Struct, frozen=True):
 
 
 class FailOnWorkload(Struct, frozen=True):
-    """The condition that a workload had fewer ready pods than `amount` at least once.
+    """The condition that a workload had fewer ready pods than `amount` at some time.
 
     If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A
     workload is ignored in these cases:

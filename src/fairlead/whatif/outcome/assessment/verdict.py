@@ -639,7 +639,7 @@ def _held_back(effect: Effect) -> str | None:
 
 
 def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:
-    """Return a clause about the deleted `pods` if all are still there after `run`; else ""."""
+    """Return a clause about the deleted `pods` if all of them still exist after `run`; else ""."""
     ends = [run.pods.get(pod.key) for pod in pods]
     leaving = [end for end in ends if end is not None and end.is_terminating]
     if len(leaving) < len(pods):
@@ -684,7 +684,7 @@ def _unfinished(effect: Effect) -> str | None:
 
 
 def unfinished_drain(changed: RunOutcome, end: str) -> str:
-    """Return a sentence if a drain continues after the run; otherwise "".
+    """Return a sentence about a drain that continues after the run; "" if no drain continues.
 
     `end` is the text for the end of the run, for example "3m, when the simulation ends".
     """
@@ -856,10 +856,11 @@ def _repacked(effect: Effect) -> str | None:
 
 
 def _instead(row: PackingRow, unit: str) -> str:
-    """Return `row` as text, such as `57 nodes instead of 60` or `60 nodes (as without it)`.
+    """Return the numbers of `row` as text, such as `57 nodes instead of 60`.
 
-    `unit`, here ` nodes`, follows the first number. The first number is the value with the change,
-    and the second number is the value without the change.
+    If both numbers are equal, the text is like `60 nodes (as without it)`. `unit`, here ` nodes`,
+    follows the first number. The first number is the value with the change, and the second number
+    is the value without the change.
     """
     if row.without == row.changed:
         return f"{_amount(row.changed)}{unit} (as without it)"
@@ -898,7 +899,7 @@ def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
 
 
 def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
-    """Return a sentence about displaced pods that run again (`back`), or None without them."""
+    """Return a sentence about displaced pods that run again (`back`); None without such pods."""
     if not back:
         return None
     changed = effect.changed
@@ -1090,7 +1091,7 @@ def _end(effect: Effect, pods: Sequence[PodEnd], verb: str) -> str:
 
 
 def _removed(effect: Effect) -> str | None:
-    """Return sentences about deleted pods and pods that are never created; None without them."""
+    """Return sentences about deleted pods and never created pods; None without such pods."""
     sentences = []
     never = list(effect.difference.fewer)
     known = {pod.key for pod in never}

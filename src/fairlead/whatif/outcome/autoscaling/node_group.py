@@ -152,7 +152,7 @@ class AutoscalingOutcome(Struct, frozen=True):
 
     @property
     def unpriced(self) -> list[str]:
-        """The groups whose nodes have no price, if any other group has a price; else []."""
+        """The groups whose nodes have no price; [] if no group has a price."""
         used = (one for one in self.groups if one.node_hours or one.after)
         without = [one.group for one in used if not one.has_price]
         return without if any(one.has_price for one in self.groups) else []

@@ -21,7 +21,7 @@ NO_POOL: Final = "no pool"
 
 
 class NodePoolOutcome(Struct, frozen=True, kw_only=True):
-    """The nodes of one pool at the end of the run with the change, and of the run without it.
+    """The nodes of one pool at the end of the runs with and without the change.
 
     `nodes` is the number of nodes with the change; `not_ready` of them are not ready and `cordoned`
     of them are unschedulable. `pods` is the number of pods on ready nodes. Amounts are totals of

@@ -115,13 +115,13 @@ class PodRole(Struct, frozen=True):
 
     @property
     def has_new_revision(self) -> bool:
-        """Whether the pod's template revision with the change differs from the one without it."""
+        """Whether the pod's template revision differs between the runs without and with change."""
         before, after = self.before.revision, self.after.revision
         return before != "" and after not in ("", before)
 
     @property
     def is_moved(self) -> bool:
-        """Whether the pod has another node than without the change."""
+        """Whether the pod's node differs between the runs with and without the change."""
         if self.before.node == self.after.node:
             return False
         placed = self.before.is_placed and self.after.is_placed and not self._is_left_over

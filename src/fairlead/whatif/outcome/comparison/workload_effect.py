@@ -584,7 +584,7 @@ def _is_down_as_long(without: WorkloadReadiness | None, changed: WorkloadReadine
 
 
 def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:
-    """Return the pod `ref` of the run `changed`, or else of `without`; None if neither has it."""
+    """Return the pod `ref` of the run `changed`, or else of `without`; None if both lack it."""
     key = f"{ref.namespace}/{ref.name}"
     return changed.pods.get(key) or without.pods.get(key)
 

@@ -48,7 +48,7 @@ class ImageRule:
     """
 
     def __init__(self, images: ImagePlatforms, model: ClusterModel) -> None:
-        """Store the nodes of `model`; if all have the same platform, the rule does nothing."""
+        """Store the nodes of `model`; the rule does nothing if all nodes have one platform."""
         self._images = images
         self._model = model
         self._nodes = () if images.are_alike else tuple(model.table.nodes())

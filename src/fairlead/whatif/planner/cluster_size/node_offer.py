@@ -232,7 +232,7 @@ def _node_pool(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) 
 
 
 def _with_sizes(offers: Sequence[NodeOffer], devices: DeviceKinds) -> list[NodeOffer]:
-    """Return `offers`; if offers of one type differ, their `size` says in what they differ.
+    """Return `offers` with a `size` that says in what offers of the same type differ.
 
     The offers of a type can differ in machine size, in the largest number of pods, and in devices.
     """

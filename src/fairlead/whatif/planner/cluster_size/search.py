@@ -1133,7 +1133,7 @@ class SizeSearch:
         return False
 
     def _known_refusal(self, pods: Sequence[PodInfo]) -> Failure | None:
-        """Return the Failure for a pod in `pods` that fits no node wherever the others go, or None.
+        """Return the Failure of a pod that fits no node wherever the other `pods` go, or None.
 
         Only one pod is tried. This pod has the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the

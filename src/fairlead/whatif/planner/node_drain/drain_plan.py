@@ -596,7 +596,7 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
 
 
 def _again_findings(run: DrainRun | None) -> Iterator[str]:
-    """Yield a sentence that explains why `run` evicts pods more than once, if it does."""
+    """If `run` evicts some pods more than once, yield a sentence that explains why."""
     if run is not None and run.evicted_again:
         is_one = run.evicted_again == 1
         pods = "is the second eviction of a pod" if is_one else "are further evictions of pods"
@@ -897,7 +897,7 @@ def _failed_jobs(run: DrainRun) -> Iterator[str]:
 
 
 def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
-    """Return a table of `runs`: the number of nodes drained at once, the time, the effects."""
+    """Return a table of `runs`: the number of nodes drained at once, the time and the effects."""
     rows = [
         {
             "at_once": run.pace.max_unavailable,

@@ -568,7 +568,7 @@ class DrainPlanner:
         )
 
     def _message(self, failure: Failure) -> str:
-        """Return the message of `failure`, but call closed nodes cordoned instead of full.
+        """Return the message of `failure`, with the word cordoned instead of full for closed nodes.
 
         A closed node (`close`) takes no pods, so the scheduler calls it full. If an open node is
         full, too, the message is unchanged.

@@ -73,7 +73,7 @@ class QuotaRoom:
         return ""
 
     def replace(self, pod: PodInfo) -> None:
-        """Let the quotas count the pod that replaces `pod` instead of `pod` itself."""
+        """Let the quotas count the replacement of `pod`, and no longer `pod` itself."""
         storage = self._model.store.storage
         old = storage.find(POD, pod.namespace, pod.pod.metadata.name)
         if old is not None:

@@ -68,7 +68,7 @@ _SEARCHED_MAX: Final = 4  # maximum number of blockers of a node for which a cha
 
 
 class _Candidate(Struct, frozen=True):
-    """A change to try: `remedy` makes a node take a pod; `before` is that pod, still unchanged."""
+    """A change to try: `remedy` makes a node take a pod; `before` is the unchanged pod."""
 
     remedy: Remedy
     before: Pod

@@ -122,7 +122,7 @@ def _with_grace_period(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _provider_notes(nodes: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield a note for each provider that manages some of the nodes; `nodes` are their labels."""
+    """Yield a note for each provider of some of the nodes; `nodes` has the labels of each node."""
     for label, (provider, setting, options) in _MANAGED.items():
         groups = sorted({labels[label] for labels in nodes if label in labels})
         if groups:

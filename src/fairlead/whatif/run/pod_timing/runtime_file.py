@@ -213,5 +213,5 @@ def _check_header(path: str, header: Sequence[str]) -> list[str]:
 
 
 def _cell(text: str) -> str | float:
-    """Return `text` as a float in seconds if it is a number without a unit, else unchanged."""
+    """Return `text` as a float (seconds) if it is a number without a unit, else `text` itself."""
     return float(text) if text.replace(".", "", 1).isdecimal() else text

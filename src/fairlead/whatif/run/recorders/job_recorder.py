@@ -65,7 +65,7 @@ class _CapacityRecorder(Struct):
         return self._replace(before, node)
 
     def _replace(self, before: Node | None, after: Node | None) -> bool:
-        """Replace `before` by `after` in the total; return whether their allocatable differs.
+        """Replace `before` by `after` in the total; return whether allocatable differs.
 
         None stands for a node that does not exist.
         """

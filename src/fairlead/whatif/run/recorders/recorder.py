@@ -283,7 +283,7 @@ class Recorder(Struct):
         return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
-        """Give each pending pod without a recorded reason the reason that `why` returns for it.
+        """For each pending pod without a recorded reason, record the reason that `why` returns.
 
         A later call replaces a reason from `why`, because the pod's status may have changed.
         """

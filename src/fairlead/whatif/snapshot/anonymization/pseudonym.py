@@ -100,7 +100,7 @@ class Pseudonyms:
         return "".join(self._of(part) + next(separators, "") for part in parts)
 
     def reveal(self, text: str) -> str:
-        """Return `text` with each pseudonym in it replaced by the original segment."""
+        """Return `text` with the original segment in place of each pseudonym."""
         return self._token.sub(lambda found: self._original(found) or found[0], text)
 
     def recognizes(self, text: str) -> bool:

@@ -41,7 +41,7 @@ _Found = TypeVar("_Found", bound=Struct)
 
 
 async def other_versions(client: RestClient, kind: Kind) -> list[str]:
-    """Return the API versions other than that of `kind` in which the server serves this kind.
+    """Return the API versions, except the version of `kind`, in which the server serves `kind`.
 
     The versions are in the order in which the server prefers them. Returns [] for a kind of the
     core group, or if the requests fail. Raises ConnectionConfigError.

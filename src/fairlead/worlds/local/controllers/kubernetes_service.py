@@ -49,7 +49,7 @@ class KubernetesService(ReactiveController):
         self._port = int(port)
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Reconcile this controller's objects if one was deleted, or if their Namespace changed."""
+        """Reconcile this controller's objects if one is deleted or their Namespace changes."""
         for one, is_deleted in changed:
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE
