@@ -248,3 +248,10 @@ def test_a_node_of_the_class_shows_what_its_kubelet_reserves(found, make, of_cla
     config, _ = karpenter_config("dump", found(*nodes, pool("a"), node_class("a", **spec)))
     [[small]] = config.class_types.values()
     assert (small.allocatable["cpu"], config.types[0].allocatable["cpu"]) == (own, other)
+
+
+def test_a_node_class_without_a_spec_has_no_kubelet_settings(found, make, write):
+    broken = {key: value for key, value in node_class("a").items() if key != "spec"}
+    file = str(write("types.csv", TYPES.format("", "", "")))
+    config, _ = karpenter_config("dump", found(make.node("n"), pool("a"), broken), file)
+    assert not config.class_types
