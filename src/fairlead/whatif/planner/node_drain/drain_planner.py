@@ -72,6 +72,7 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
 # Labels that controllers add to the labels of a pod template.
 _ADDED_LABELS: Final = frozenset({"pod-template-hash", "controller-revision-hash"})
+_CLOUD_NATIVE_PG: Final = "postgresql.cnpg.io"
 # How operators act on a cordon or a refused eviction, by the API group of the pod's controller.
 # upstream: longhorn-manager controller/instance_manager_controller.go: syncInstanceManagerPDB,
 # canDeleteInstanceManagerPDB; cloudnative-pg internal/controller/replicas.go:
@@ -82,7 +83,7 @@ _REACTIONS: Final = {
         "cordon {node}: Longhorn then deletes the budget when the volumes are detached from the "
         "node and the setting node-drain-policy allows it"
     ),
-    "postgresql.cnpg.io": (
+    _CLOUD_NATIVE_PG: (
         "cordon {node}: CloudNativePG then makes an instance on another node the primary, if there "
         "is one"
     ),
@@ -877,7 +878,7 @@ def _exhausted(
             why = f"{rule} counts the replicas of controllers, and its pods have no controller"
         if operator := limit.owner or _custom_controller(pod.pod):
             why += f", unless {operator} reacts to the drain"
-        edit = scaled_up or _reaction(node, pod.pod) or relaxed(limit, spare)
+        edit = scaled_up or _reaction(node, pod.pod, limit) or relaxed(limit, spare)
         yield _of_budget(node, pod, BlockCause.BUDGET_NEVER, limit, why, edit)
         if scaled_up:
             healthy += 1  # the new replica is ready, too
@@ -903,14 +904,18 @@ def _exhausted(
     yield _of_budget(node, pod, BlockCause.BUDGET_NOW, limit, why, edit)
 
 
-def _reaction(node: str, pod: Pod) -> str:
+def _reaction(node: str, pod: Pod, limit: BudgetLimit) -> str:
     """Return what makes the operator that controls `pod` move it away from `node`; "" if unknown.
 
-    A changed budget would be no help: the operator would revert the change, or the eviction could
-    lose data.
+    `limit` is that of the budget of `pod`. A changed budget would be no help: the operator would
+    revert the change, or the eviction could lose data. But a budget that a user made for instances
+    of CloudNativePG blocks an old primary, too. Budgets of Longhorn have no owner, and KubeVirt
+    moves a virtual machine whichever budget refuses the eviction.
     """
     owner = controller_of(pod.metadata)
     group = "" if owner is None else owner.api_version.rpartition("/")[0]
+    if group == _CLOUD_NATIVE_PG and not limit.owner:
+        return ""
     return _REACTIONS[group].format(node=node) if group in _REACTIONS else ""
 
 
