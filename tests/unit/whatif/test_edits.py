@@ -831,7 +831,7 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     kind = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
     owned["metadata"]["ownerReferences"] = [{**kind, "name": "web", "uid": "r", "controller": True}]
     meta = {"name": "web", "namespace": "default", "uid": "r"}
-    objects = [make.node("a"), {**kind, "metadata": meta}]
+    objects = [make.node("a"), {**kind, "metadata": meta, "spec": {"replicas": 1}}]
     notes = ask([*objects, owned], scale=("rs/web=2",)).changed.notes
     assert notes[0].startswith("Rollout default/web owns ReplicaSet default/web and may set its")
     answer = ask([*objects, owned], scale=("rollout/web=2",))
@@ -852,6 +852,39 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     pod["metadata"]["ownerReferences"][0] |= kind
     with pytest.raises(InputError, match="; fairlead fit --like rollout/web counts how many more"):
         ask([*objects, pod], scale=("rollout/web=2",))
+
+
+def controlled(workload, owner):
+    """Return `workload` with `owner`, a custom resource or pod, as its controller."""
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    reference |= {"name": owner["metadata"]["name"], "uid": "u"}
+    workload["metadata"]["ownerReferences"] = [reference]
+    return workload
+
+
+def test_a_custom_resource_is_not_scaled_through_a_workload_of_another_purpose(ask, make):
+    """A Kafka of Strimzi runs an operator in its only Deployment."""
+    meta = {"name": "web", "namespace": "default", "uid": "u"}
+    kafka = {"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", "metadata": meta}
+    kafka["spec"] = {"kafka": {"replicas": 3}}
+    operator = controlled(make.workload("Deployment", "web-entity-operator"), kafka)
+    with pytest.raises(InputError, match="a Kafka cannot be scaled; name its Deployment"):
+        ask([make.node("a"), kafka, operator], scale=("kafka/web=2",))
+
+
+def test_a_custom_resource_is_not_scaled_if_its_pods_control_stateful_sets(ask, make):
+    """The leaders of a LeaderWorkerSet control the StatefulSets of its workers."""
+    meta = {"name": "web", "namespace": "default", "uid": "u"}
+    leaders = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
+    leaders |= {"metadata": meta, "spec": {"replicas": 1}}
+    leader = make.pod("web-0", node_name="a", owner="web")
+    own = controlled(make.workload("StatefulSet", "web"), leaders)
+    leader = controlled(leader, own)
+    workers = controlled(make.workload("StatefulSet", "web-0"), leader)
+    objects = [make.node("a"), leaders, own, leader]
+    assert ask(objects, scale=("leaderworkerset/web=2",)).changed.pods
+    with pytest.raises(InputError, match="a LeaderWorkerSet cannot be scaled; name its Stateful"):
+        ask([*objects, workers], scale=("leaderworkerset/web=2",))
 
 
 def test_terminating_pods_that_go_with_their_failed_node_are_named_as_such(ask, make):

@@ -155,7 +155,8 @@ ABOVE = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
 def rollout(make, *nodes, stable=2, canary=1):
     """A Rollout with a stable and a canary ReplicaSet, whose pods are on `nodes`."""
     above = {**ABOVE, "name": "web", "uid": "u"}
-    objects = [{**above, "metadata": {"name": "web", "namespace": "default", "uid": "u"}}]
+    meta = {"name": "web", "namespace": "default", "uid": "u"}
+    objects = [{**above, "metadata": meta, "spec": {"replicas": stable + canary}}]
     places = iter(nodes)
     for digest, replicas in (("1", stable), ("2", canary)):
         labels = {"app": "web", HASH: digest}

@@ -743,6 +743,7 @@ def test_the_pods_of_the_only_workload_of_a_custom_resource_are_counted(fitted, 
     owned["metadata"]["ownerReferences"] = [{**owner, "uid": "d", "controller": True}]
     meta = {"name": "web", "namespace": "default", "uid": "d"}
     config = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "metadata": meta}
+    config["spec"] = {"replicas": 1}
     found = fitted("deploymentconfig/web", make.node(), config, owned)
     assert found.count == 4
     like = pod_source(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from fairlead.api.json import number
 from fairlead.api.objects import HorizontalPodAutoscaler
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
     JOB,
+    POD,
     SCALABLE,
+    STATEFUL_SET,
     Kind,
 )
 from fairlead.engine.core.command import PatchObject
@@ -52,11 +55,31 @@ def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
     The result is the only workload of the SCALABLE kinds that `owner` controls and that has
     replicas. The result is None if there is no such workload, or if there are several, as during
     the update of an Argo Rollout.
+
+    The number of replicas must be `spec.replicas` of `owner`. Otherwise, the workload has another
+    purpose: the only Deployment of a Kafka of Strimzi runs an operator, and other custom resources
+    run the brokers. The result is also None if the pods of the workload control StatefulSets, as
+    the leaders of a LeaderWorkerSet do. The controller of the LeaderWorkerSet would create a
+    StatefulSet for each new leader.
     """
     if not is_custom(owner.kind.api_version):
         return None
     owned = [one for one in _controlled(owner, inventory, SCALABLE) if _wanted(one)]
-    return owned[0] if len(owned) == 1 else None
+    if len(owned) != 1 or _wanted(owned[0]) != number(owner.value, "spec", "replicas"):
+        return None
+    return None if _pods_control(owned[0], inventory) else owned[0]
+
+
+def _pods_control(workload: Manifest, inventory: Inventory) -> bool:
+    """Return whether pods of `workload` control StatefulSets."""
+    names = {
+        owner.name
+        for one in inventory.of_kind(STATEFUL_SET)
+        if one.ref.namespace == workload.ref.namespace
+        and (owner := one.controller) is not None
+        and owner.kind == POD.kind
+    }
+    return bool(names) and any(pod.metadata.name in names for pod in inventory.pods_of(workload))
 
 
 def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SCALABLE) -> str:
