@@ -87,7 +87,7 @@ class SizeForm(AnswerForm, kw_only=True, tag="Size"):
     waiting_at_once: Annotated[
         int, about("number of pods without a node if all pods are created at one instant")
     ]
-    waiting_today: Annotated[int, about("number of pods without a node in the dump")]
+    waiting_today: Annotated[int, about("number of pods without a node on the present nodes")]
     pending_today_after_failure: Annotated[
         int | None,
         about(
