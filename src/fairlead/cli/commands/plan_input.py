@@ -35,7 +35,11 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.missing_pod import preempted_for_good, with_missing_pods
+from fairlead.whatif.planner.missing_pod import (
+    preempted_for_good,
+    refusal_notes,
+    with_missing_pods,
+)
 from fairlead.whatif.planner.new_pod import PodFile
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
     AutoscalerRules,
@@ -272,6 +276,7 @@ def read_plan_input(
         )
     if pods or stateful_sets:
         base = with_missing_pods(base, pods, stateful_sets, scheduler, present.seed)
+    about_change = () if changed is None else (*changed.notes, *refusal_notes(base, changed.others))
     return PlanInput(
         base.snapshot,
         base.snapshot.inventory(),
@@ -279,5 +284,5 @@ def read_plan_input(
         scheduler,
         release.choice,
         present.seed,
-        (*notes, *(() if changed is None else changed.notes), *base.notes),
+        (*notes, *about_change, *base.notes),
     )

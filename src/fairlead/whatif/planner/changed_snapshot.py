@@ -65,11 +65,13 @@ class ChangedSnapshot(Struct, frozen=True):
 
     The new `pods` of the change are not in `snapshot`, because they must pass admission.
     `stateful_sets` are the StatefulSets (namespace/name) that the change writes or scales.
+    `others` are the other objects that the change writes or scales, as (kind, namespace, name).
     """
 
     snapshot: Snapshot
     pods: tuple[Manifest, ...]
     stateful_sets: frozenset[str]
+    others: frozenset[_Key]
     notes: tuple[str, ...]
 
 
@@ -100,6 +102,7 @@ def changed_snapshot(snapshot: Snapshot, change: ClusterChange, seed: int) -> Ch
         ),
         tuple(one for one in new if one.kind is POD),
         frozenset(one.ref.key for one in changed.values() if one and one.kind is STATEFUL_SET),
+        frozenset(key for key, one in changed.items() if one and one.kind is not STATEFUL_SET),
         (f"This answer is about the cluster after {' '.join(change.words)}.", *script.notes),
     )  # fmt: skip
 

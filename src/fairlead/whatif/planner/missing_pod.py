@@ -14,9 +14,18 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod, StatefulSet
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD, STATEFUL_SET, find_kind
+from fairlead.apiserver.kind import (
+    DEPLOYMENT,
+    JOB,
+    POD,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+    find_kind,
+)
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.stateful_set.rule import ordinals_of
 from fairlead.whatif.input.document import Document
@@ -24,11 +33,14 @@ from fairlead.whatif.planner.baseline import Baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import new_pods_of
+from fairlead.whatif.run.capacity.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of, manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _SOURCE: Final = "size"
+# Controllers of these kinds create their pods in the baseline, up to the first that is refused.
+_CREATED: Final = (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, JOB)
 _OF_A_POD: Final = ("name", "namespace", "labels", "annotations")
 
 
@@ -83,6 +95,38 @@ def with_missing_pods(
         complete = replace(base.snapshot, manifests=every)
         base = replace(base, snapshot=complete, model=ClusterModel(complete, scheduler, seed=seed))
     return replace(base, notes=(*notes, *base.notes))
+
+
+def refusal_notes(base: Baseline, objects: Collection[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield a note for each workload that lacks pods in `base` because admission refuses them.
+
+    Only the workloads in `objects` are tried. Each of `objects` is (kind, namespace, name).
+    """
+    inventory = base.snapshot.inventory()
+    for kind in _CREATED if objects else ():
+        for one in inventory.of_kind(kind):
+            if (kind.kind, one.ref.namespace, one.ref.name) in objects:
+                yield from _refusal(base.model, one, inventory)
+
+
+def _refusal(model: ClusterModel, workload: Manifest, inventory: Inventory) -> Iterator[str]:
+    """Yield a note if `workload` lacks pods because admission refuses the next one."""
+    owned = (one for one in inventory.of_kind(REPLICA_SET) if one.is_controlled_by(workload))
+    pods = inventory.pods_of(workload, *owned)
+    existing = sum(not (is_terminal(pod) or is_terminating(pod)) for pod in pods)
+    lacking = wanted_by(workload.value) - existing
+    if lacking <= 0 or workload.metadata.deletion_timestamp:
+        return
+    model.count_quotas(workload.ref.namespace)
+    try:
+        tried = create_pod(model, new_pods_of(_SOURCE, workload, inventory), 0).pod.metadata
+    except ApiError as refused:
+        verb = "is" if lacking == 1 else "are"
+        yield (
+            f"{counted(lacking, 'pod')} of {workload.title} {verb} not included: {refused.message}"
+        )
+    else:
+        model.free_pod_name(tried.namespace, tried.name)
 
 
 def preempted_for_good(base: Baseline, snapshot: Snapshot) -> Iterator[Manifest]:

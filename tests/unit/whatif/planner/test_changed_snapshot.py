@@ -16,7 +16,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.planner.changed_snapshot import changed_snapshot
-from fairlead.whatif.planner.missing_pod import with_missing_pods
+from fairlead.whatif.planner.missing_pod import refusal_notes, with_missing_pods
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.manifest import ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.snapshot import read_snapshot
@@ -33,7 +33,8 @@ def changed(snapshot):
         found = changed_snapshot(snapshot(*objects), change, 0)
         base = read_baseline(found.snapshot, config, ReleaseChoice(), NoProgress())
         base = with_missing_pods(base, found.pods, found.stateful_sets, config, 0)
-        return replace(base, notes=(*found.notes, *base.notes))
+        refused = refusal_notes(base, found.others)
+        return replace(base, notes=(*found.notes, *refused, *base.notes))
 
     return after
 
@@ -181,3 +182,18 @@ def test_errors_are_those_of_a_what_if(changed, make, change, line):
     with pytest.raises(InputError) as refused:
         changed(ClusterChange(**change), make.node("a"), *with_pods(make))
     assert str(refused.value).startswith(line)
+
+
+@pytest.mark.parametrize(("pods", "left_out"), [("2", "2 pods"), ("3", "1 pod"), ("4", "")])
+def test_a_scaled_workload_whose_pods_a_quota_refuses_has_a_note(changed, make, pods, left_out):
+    quota = {
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"pods": pods}},
+    }  # fmt: skip
+    change = ClusterChange(scale=("deploy/web=4",))
+    base = changed(change, make.node("a"), quota, *with_pods(make))
+    assert cores(base) == {("deploy/default/web", "1"): int(pods)}
+    verb = "is" if left_out == "1 pod" else "are"
+    start = f"{left_out} of Deployment default/web {verb} not included: "
+    notes = [note for note in base.notes if "exceeded quota" in note]
+    assert [note.startswith(start) for note in notes] == ([True] if left_out else [])
