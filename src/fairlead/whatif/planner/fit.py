@@ -186,17 +186,18 @@ def _fits_by_preemption(model: ClusterModel, pod: PodInfo) -> bool:
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield an endless series of new pods, in the form in which the API server stores pods.
 
-    If the namespace has no quotas and the pods have no claims, all later pods are copies of the
-    first pod. Raises ApiError if a pod or claim is refused. Raises InputError if a pod has no
-    scheduler, or if a PreEnqueue plugin rejects it.
+    If the namespace has no quotas and the pods have no claims, later pods are copies of the first
+    pod with the same template (`NewPods.kept_by`). Raises ApiError if a pod or claim is refused.
+    Raises InputError if a pod has no scheduler, or if a PreEnqueue plugin rejects it.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
     while True:
-        created = create_pod(model, source, number)
+        created, kept = create_pod(model, source, number), source.kept_by(number)
         yield new_pod_info(model, created.pod, source)
         number += 1
-        while not created.claims and not source.has_claims and not has_quota:
+        are_copies = not (created.claims or source.has_claims or has_quota)
+        while are_copies and source.kept_by(number) is kept:
             yield new_pod_info(model, _copy(created.pod, source.name_of(number)), source)
             number += 1
 

@@ -720,6 +720,24 @@ def local_storage(claim, node, mode="ReadWriteOnce"):
     )
 
 
+def test_only_the_pods_below_the_partition_get_the_older_template(fitted, make):
+    """The first pod requests 2 cores, and the pods after it one; without claims, they are equal."""
+    db = make.workload("StatefulSet", "db", replicas=0)
+    db["spec"] |= {
+        "serviceName": "db",
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
+    }
+    db["status"] = {"currentRevision": "db-1", "updateRevision": "db-2"}
+    older = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {"name": "db-1", "namespace": "default"},
+        "revision": 1,
+        "data": {"spec": {"template": make.workload(cpu="2")["spec"]["template"]}},
+    }
+    assert fitted("sts/db", make.node("a", cpu="4"), db, older).count == 3
+
+
 @pytest.mark.parametrize(
     ("like", "problem"),
     [
