@@ -102,10 +102,11 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return the average share (percent) of a workload's pods at the workload's fullest place.
+    """Return how concentrated workloads are, as a percentage; None without such workloads.
 
-    `place` returns the place of a node, such as its zone. The fullest place of a workload has the
-    most of its pods. Only workloads with several pods count; return None if there are none.
+    `place` returns the place of a node, such as its zone. For each workload with several pods, the
+    percentage of its pods at the place with the most of them is computed. The result is the average
+    over these workloads.
     """
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:

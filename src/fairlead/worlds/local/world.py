@@ -225,7 +225,7 @@ class LocalWorld:
     def next_event(self) -> Instant | None:
         """Return the time at which the next Event expires; None if there are no Events.
 
-        Clients wake the driver after a change.
+        The driver can sleep until then, because a client's change wakes it.
         """
         return self._event_expiry.next_due()
 

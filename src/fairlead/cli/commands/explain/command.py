@@ -90,8 +90,9 @@ def explain(
       node but are not ready, and all nodes that take no new pods, each with the reason.
 
     - nodes (without a name): the nodes that take no new pods, with the reasons, and the requests
-      and free resources of all other nodes. The answer also says for how many pending pods each
-      node has room, or would have room if it took new pods.
+      and free resources of all other nodes. For each node, the answer also gives the number of
+      pending pods for which it has room. For a node that takes no new pods, this is the number for
+      which it would have room.
 
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
