@@ -140,6 +140,7 @@ def test_the_help_lists_the_own_options_of_a_command_before_those_of_many_comman
     assert re.findall(r"╭─ ([A-Z][a-z ]+) ─", out) == [
         "Arguments",
         "Parameters",
+        "Change",
         "Autoscaling",
         "Cluster",
         "Scheduler",

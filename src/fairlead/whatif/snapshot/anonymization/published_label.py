@@ -22,6 +22,7 @@ _DOMAINS: Final = _words("""
     cloud.google.com gke.io k8s.gcp
     karpenter.azure.com kubernetes.azure.com csi.azure.com
     csi.openstack.org csi.alibabacloud.com
+    openshift.io
     nvidia.com amd.com intel.com
     cilium.io istio.io
 """)
