@@ -51,7 +51,8 @@ class NodeClassKubelet(Struct, frozen=True):
 
     `max_pods` is None if it is not set. `reservation` is None if no setting reserves resources;
     otherwise, `reserving` are the names of these settings. `memory_by_interfaces` is set if the
-    kubelet reserves memory for as many pods as the network interfaces allow.
+    kubelet reserves memory for as many pods as the network interfaces allow. `problem` says why
+    settings are ignored, or is "".
     """
 
     max_pods: int | None = None
@@ -59,6 +60,7 @@ class NodeClassKubelet(Struct, frozen=True):
     reservation: KubeletReservation | None = None
     reserving: tuple[str, ...] = ()
     memory_by_interfaces: bool = True
+    problem: str = ""
 
     @property
     def limits_pods(self) -> bool:
@@ -149,14 +151,17 @@ class _NodeClassForm(msgspec.Struct):
 def kubelet_settings(
     pools: Iterable[NodePool], found: Iterable[Manifest]
 ) -> dict[NodeClassReference, NodeClassKubelet]:
-    """Return the settings of the EC2NodeClasses in `found` that `pools` use, if not empty."""
+    """Return the settings of the EC2NodeClasses in `found` that `pools` use.
+
+    Classes that state no settings are left out.
+    """
     used = {pool.spec.template.spec.node_class_ref for pool in pools}
     settings: dict[NodeClassReference, NodeClassKubelet] = {}
     for one in found:
         if one.kind.kind == _KIND:
             ref = NodeClassReference(group=one.kind.group, kind=_KIND, name=one.ref.name)
             stated = _settings_in(one.value)
-            if ref in used and stated.changes_nodes:
+            if ref in used and (stated.changes_nodes or stated.problem):
                 settings[ref] = stated
     return settings
 
@@ -164,8 +169,8 @@ def kubelet_settings(
 def _settings_in(value: Json) -> NodeClassKubelet:
     try:
         spec = msgspec.convert(value, _NodeClassForm).spec
-    except msgspec.ValidationError:  # another version of the kind
-        return NodeClassKubelet()
+    except msgspec.ValidationError as cause:
+        return NodeClassKubelet(problem=str(cause))
     stated = spec.kubelet or _KubeletForm()
     aliases = (term.alias.partition("@")[0] for term in spec.ami_selector_terms)
     families = {spec.ami_family, *map(str.title, aliases)}
@@ -176,10 +181,11 @@ def _settings_in(value: Json) -> NodeClassKubelet:
         stated.eviction_hard or {},
         (stated.eviction_soft or {}) if not is_bottlerocket else {},
     )
+    problem = ""
     try:
         check_reservation(reservation)
-    except ValueError:
-        reservation = KubeletReservation()
+    except ValueError as cause:
+        reservation, problem = KubeletReservation(), str(cause)
     is_reserving = reservation != KubeletReservation()
     return NodeClassKubelet(
         stated.max_pods,
@@ -189,6 +195,7 @@ def _settings_in(value: Json) -> NodeClassKubelet:
         if is_reserving
         else (),
         memory_by_interfaces=families.isdisjoint(_WITHOUT_INTERFACES),
+        problem=problem,
     )
 
 
@@ -209,6 +216,8 @@ def types_of_classes(
     other = SystemReservations(every, known)
     changed: dict[NodeClassReference, list[StatedType]] = {}
     for ref, one in kubelet_settings(pools, found).items():
+        if not one.changes_nodes:
+            continue
         names = nodes_of_classes({ref}, pools, every)
         own = SystemReservations((node for node in every if node.metadata.name in names), known)
         changed[ref] = [
@@ -316,6 +325,9 @@ def setting_notes(settings: Mapping[NodeClassReference, NodeClassKubelet]) -> It
                 f"instance type. Without such a node, {joined(list(settings[ref].reserving))} of "
                 "the class and Karpenter's defaults apply."
             )
+    for ref in _ordered(settings):
+        if problem := settings[ref].problem:
+            yield f"Invalid kubelet settings of {ref.kind} {ref.name} are ignored: {problem}"
 
 
 def _ordered(settings: Iterable[NodeClassReference]) -> Sequence[NodeClassReference]:

@@ -139,6 +139,18 @@ def test_kubelet_settings_limit_the_pods_of_new_nodes(found, make, write, spec, 
               "type. Without such a node, systemReserved and evictionHard of the class and "
               "Karpenter's defaults apply.")],
         ),
+        (
+            {"kubeReserved": {"cpu": "much"}},
+            ["Only kubelet settings are read from EC2NodeClass a.",
+             ("Invalid kubelet settings of EC2NodeClass a are ignored: 'much': quantities must "
+              "match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")],
+        ),
+        (
+            {"maxPods": "many"},
+            ["Only kubelet settings are read from EC2NodeClass a.",
+             ("Invalid kubelet settings of EC2NodeClass a are ignored: "
+              "Expected `int | null`, got `str` - at `$.spec.kubelet.maxPods`")],
+        ),
     ],
 )  # fmt: skip
 def test_notes_say_which_kubelet_settings_are_applied(found, make, write, kubelet, notes):
