@@ -17,6 +17,7 @@ from fairlead.bench.outage import OUTAGE_WORKLOADS, measure_outage
 from fairlead.bench.what_if import WHAT_IF_WORKLOADS, measure_what_if
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.gc_thresholds import collect_rarely
+from fairlead.worlds.huge_pages import use_huge_pages
 
 NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS, *WHAT_IF_WORKLOADS, *AUTOSCALING_WORKLOADS)
 _LONG: Final = {
@@ -60,6 +61,7 @@ def measure_here(name: str) -> Measurement:
 
 def _main(name: str) -> int:
     collect_rarely()
+    use_huge_pages()
     try:
         sys.stdout.write(json.dumps(asdict(measure_here(name))))
     except IncompleteRunError as problem:

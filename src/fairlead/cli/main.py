@@ -36,6 +36,7 @@ from cyclopts import (
 from fairlead import __version__
 from fairlead.cli import exit_code
 from fairlead.worlds.gc_thresholds import collect_rarely
+from fairlead.worlds.huge_pages import use_huge_pages
 
 DEBUG_FLAG: Final = "--debug"
 _HELP_FLAGS: Final = frozenset({"--help", "-h"})
@@ -76,7 +77,7 @@ class CommandEntry(NamedTuple):
     command's own help. `main_option` is an option that users often forget: they write `node-1`
     instead of `--nodes node-1`. The error message then suggests the option.
     `on_failure` is the path of a function. If the command fails, the function is called with the
-    arguments of the command.
+    arguments of the command. `is_lasting` is set if the command runs until it is interrupted.
     """
 
     name: str
@@ -85,6 +86,7 @@ class CommandEntry(NamedTuple):
     exit_codes: str = USUAL_EXIT_CODES
     main_option: str = ""
     on_failure: str = ""
+    is_lasting: bool = False
 
 
 _QUESTIONS: Final = (
@@ -148,6 +150,7 @@ _QUESTIONS: Final = (
         "watch",
         "fairlead.cli.commands.watch.command:watch",
         "Answer what-if questions again whenever a cluster changes.",
+        is_lasting=True,
     ),
 )
 _SCENARIOS: Final = (
@@ -176,6 +179,7 @@ _CONTROL_PLANE: Final = (
         "Run a control plane with simulated nodes.",
         "Exit status: 0 success; 2 bad input; with a COMMAND: the exit status of COMMAND.",
         on_failure="fairlead.cli.commands.up.failed_start:print_failed_start",
+        is_lasting=True,
     ),
     CommandEntry(
         "down",
@@ -191,6 +195,7 @@ _CONTROL_PLANE: Final = (
         "top",
         "fairlead.cli.commands.top.command:top",
         "Show nodes, pods, pending pods and events in a terminal.",
+        is_lasting=True,
     ),
     CommandEntry(
         "dashboard",
@@ -220,11 +225,13 @@ _REAL_CLUSTERS: Final = (
         "Schedule the pods of a real cluster.",
         "Exit status: 0 stopped by a signal or at the end of --for; 1 ended early, for example "
         "because leadership was lost; 2 bad input. With --rbac: 0 printed the roles.",
+        is_lasting=True,
     ),
     CommandEntry(
         "extender",
         "fairlead.cli.commands.extender.command:extender",
         "Serve plugins as an extender of kube-scheduler.",
+        is_lasting=True,
     ),
 )
 _ITSELF: Final = (
@@ -282,6 +289,9 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     collect_rarely()
+    command, _ = _command_and_arguments(sys.argv[1:])
+    if command is None or not command.is_lasting:
+        use_huge_pages()
     # OpenBLAS, NumPy's library for linear algebra, is not used. Without this setting, it
     # would start a thread for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -296,16 +306,21 @@ def main() -> None:
 
 
 def _after_failure(arguments: Sequence[str]) -> None:
-    """Call `on_failure` of the command that `arguments` call, if the command has this function.
+    """Call `on_failure` of the command that `arguments` call, if the command has this function."""
+    command, own = _command_and_arguments(arguments)
+    if command is not None and command.on_failure:
+        from pkgutil import resolve_name
+
+        resolve_name(command.on_failure)(own)
+
+
+def _command_and_arguments(arguments: Sequence[str]) -> tuple[CommandEntry | None, list[str]]:
+    """Return the command that `arguments` call, and the arguments after its name.
 
     The name of the command is the first of `arguments` that is not an option.
     """
-    from pkgutil import resolve_name
-
     name, *own = [*dropwhile(lambda one: one.startswith("-"), arguments)] or [""]
-    for command in COMMANDS:
-        if command.name == name and command.on_failure:
-            resolve_name(command.on_failure)(own)
+    return next((command for command in COMMANDS if command.name == name), None), own
 
 
 class SignalError(KeyboardInterrupt):
