@@ -61,21 +61,40 @@ class _ArenaAllocator(ctypes.Structure):
 
 
 def use_huge_pages() -> None:
-    """Allocate further objects in huge pages, if this process may have them.
+    """Allocate further objects in huge pages, unless there is an `obstacle`.
 
-    Call this function once, early in a process that ends with its command. It does nothing on other
-    systems than Linux with glibc, if the system limits address space or never overcommits memory,
-    or if an environment variable configures an allocator, for example `PYTHONMALLOC=pymalloc`.
+    Call this function once, early in a process that ends with its command.
     """
-    if sys.platform != "linux" or not _has_huge_pages() or _is_limited():
+    if obstacle():
         return
     library = ctypes.CDLL(None)
-    if not hasattr(library, "mallopt"):  # not glibc
-        return
-    memory_bytes = os.sysconf("SC_PHYS_PAGES") * PAGESIZE
-    extension_bytes = min(memory_bytes // 2, _EXTENSION_BYTES_MAX)
-    if extension_bytes >= _EXTENSION_BYTES_MIN and _extend_heap(library, extension_bytes):
+    extension_bytes = min(_memory_bytes() // 2, _EXTENSION_BYTES_MAX)
+    if _extend_heap(library, extension_bytes):
         _allocate_arenas_from_heap(library)
+
+
+def obstacle() -> str:
+    """Return why this process must not or cannot use huge pages, or ""."""
+    if sys.platform != "linux":
+        return "the system is not Linux"
+    for name in _USERS_CHOICES:
+        if os.environ.get(name):
+            return f"{name} is set"
+    if not _has_huge_pages():
+        return f"{_SETTINGS / 'enabled'} is not madvise or always"
+    if not hasattr(ctypes.CDLL(None), "mallopt"):
+        return "the C library is not glibc"
+    limits = resource.RLIMIT_AS, resource.RLIMIT_DATA
+    if any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in limits):
+        return "ulimit -v or -d limits memory"
+    try:
+        if _OVERCOMMIT.read_text().strip() == _NEVER_OVERCOMMIT:
+            return f"{_OVERCOMMIT} is {_NEVER_OVERCOMMIT}"
+    except OSError:
+        return f"{_OVERCOMMIT} cannot be read"
+    if _memory_bytes() < 2 * _EXTENSION_BYTES_MIN:
+        return "there is little memory"
+    return ""
 
 
 def _has_huge_pages() -> bool:
@@ -88,17 +107,8 @@ def _has_huge_pages() -> bool:
     return not is_never and page_bytes == _HUGE_PAGE_BYTES
 
 
-def _is_limited() -> bool:
-    """Return whether a user or the system limits memory that is reserved, but not used."""
-    limits = resource.RLIMIT_AS, resource.RLIMIT_DATA
-    if any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in limits):
-        return True
-    if any(os.environ.get(name) for name in _USERS_CHOICES):
-        return True
-    try:
-        return _OVERCOMMIT.read_text().strip() == _NEVER_OVERCOMMIT
-    except OSError:
-        return True
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * PAGESIZE
 
 
 def _extend_heap(library: ctypes.CDLL, extension_bytes: int) -> bool:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli.main import COMMANDS
-from fairlead.worlds.huge_pages import _USERS_CHOICES, _has_huge_pages, _is_limited
+from fairlead.worlds.huge_pages import _USERS_CHOICES, obstacle
 
 OBJECTS = """
 import ctypes, resource, sys
 from pathlib import Path
+from fairlead.worlds import huge_pages
 from fairlead.worlds.huge_pages import _ArenaAllocator, use_huge_pages
 
 MIB = 1 << 20
@@ -32,9 +33,9 @@ def has_changed_allocator():
     return bool(allocator.ctx)
 """
 
+FOUR_GIB = (4 << 30, 4 << 30)
 needs_huge_pages = pytest.mark.skipif(
-    sys.platform != "linux" or not _has_huge_pages() or _is_limited(),
-    reason="the system provides no huge pages, or limits memory",
+    obstacle() != "", reason=f"this system has no huge pages for commands: {obstacle()}"
 )
 
 
@@ -93,33 +94,29 @@ print(is_right, os.waitpid(child, 0)[1])
 
 @needs_huge_pages
 @pytest.mark.parametrize(
-    ("limit", "variables"),
+    ("limit", "variables", "reason"),
     [
-        ("", {"PYTHONMALLOC": "pymalloc"}),
-        ("", {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}),
-        ("resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))", {}),
-        ("resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, 4 << 30))", {}),
+        ("", {"PYTHONMALLOC": "pymalloc"}, "PYTHONMALLOC is set"),
+        ("", {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}, "GLIBC_TUNABLES is set"),
+        (f"resource.setrlimit(resource.RLIMIT_AS, {FOUR_GIB})", {}, "ulimit -v or -d limits memory"),
+        (f"resource.setrlimit(resource.RLIMIT_DATA, {FOUR_GIB})", {}, "ulimit -v or -d limits memory"),
+        ("huge_pages._OVERCOMMIT = Path('never')", {}, "never is 2"),
+        ("huge_pages._SETTINGS = Path('off')", {}, "off/enabled is not madvise or always"),
+        ("huge_pages._SETTINGS = Path('missing')", {}, "missing/enabled is not madvise or always"),
     ],
-)
-def test_a_limit_or_a_choice_of_the_user_keeps_the_allocator(limit, variables):
-    program = f"{limit}\nuse_huge_pages()\nprint(has_changed_allocator())"
-    assert output("use_huge_pages()\nprint(has_changed_allocator())") == ["True"]
-    assert output(program, **variables) == ["False"]
-
-
-@pytest.mark.parametrize("setting", ["always madvise [never]\n", None])
-def test_a_system_without_huge_pages_keeps_the_allocator(tmp_path, setting):
-    """If the setting is missing, the kernel was built without huge pages."""
-    if setting is not None:
-        Path(tmp_path / "enabled").write_text(setting)
-        Path(tmp_path / "hpage_pmd_size").write_text("2097152\n")
-    program = f"""
-from fairlead.worlds import huge_pages
-huge_pages._SETTINGS = Path({str(tmp_path)!r})
-use_huge_pages()
-print(has_changed_allocator())
-"""
-    assert output(program) == ["False"]
+)  # fmt: skip
+def test_a_limit_or_a_choice_of_the_user_keeps_the_allocator(
+    limit, variables, reason, tmp_path, monkeypatch
+):
+    """A missing setting means that the kernel was built without huge pages."""
+    monkeypatch.chdir(tmp_path)
+    Path("never").write_text("2\n")
+    Path("off").mkdir()
+    Path("off", "enabled").write_text("always madvise [never]\n")
+    Path("off", "hpage_pmd_size").write_text("2097152\n")
+    program = "use_huge_pages()\nprint(has_changed_allocator())\nprint(huge_pages.obstacle())"
+    assert output(program) == ["True"]
+    assert output(f"{limit}\n{program}", **variables) == ["False", *reason.split()]
 
 
 def test_commands_that_run_until_they_are_interrupted_do_not_use_huge_pages():

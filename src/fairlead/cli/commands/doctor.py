@@ -18,6 +18,7 @@ from typing import Final
 from fairlead import __version__
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.worlds.huge_pages import obstacle
 
 # `fairlead up` needs a file descriptor for each client connection.
 _OPEN_FILES: Final = 1024
@@ -77,6 +78,7 @@ def doctor(*, connection: ConnectionOptions = NO_CONNECTION) -> int:
 def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
     yield from _libraries()
     yield _memory()
+    yield _huge_pages()
     yield _terminal()
     yield _kubectl()
     yield _loopback()
@@ -117,6 +119,15 @@ def _memory() -> _Finding:
     pods = size // 2 // _MEMORY_BYTES_PER_POD // 1000 * 1000
     words = f"{size / 2**30:.1f} GiB of memory, enough for about {pods:,} pods"
     return _Finding(is_ok=True, text=words)
+
+
+def _huge_pages() -> _Finding:
+    reason = obstacle()
+    return _Finding(
+        is_ok=not reason,
+        text=f"commands use no huge pages: {reason}" if reason else "commands use huge pages",
+        needed_for="fast answers about large clusters",
+    )
 
 
 def _terminal() -> _Finding:
