@@ -33,7 +33,7 @@ def has_changed_allocator():
     return bool(allocator.ctx)
 """
 
-FOUR_GIB = (4 << 30, 4 << 30)
+LIMIT = "resource.setrlimit(resource.{}, (4 << 30, 4 << 30))"
 needs_huge_pages = pytest.mark.skipif(
     obstacle() != "", reason=f"this system has no huge pages for commands: {obstacle()}"
 )
@@ -98,8 +98,8 @@ print(is_right, os.waitpid(child, 0)[1])
     [
         ("", {"PYTHONMALLOC": "pymalloc"}, "PYTHONMALLOC is set"),
         ("", {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}, "GLIBC_TUNABLES is set"),
-        (f"resource.setrlimit(resource.RLIMIT_AS, {FOUR_GIB})", {}, "ulimit -v or -d limits memory"),
-        (f"resource.setrlimit(resource.RLIMIT_DATA, {FOUR_GIB})", {}, "ulimit -v or -d limits memory"),
+        (LIMIT.format("RLIMIT_AS"), {}, "ulimit -v or -d limits memory"),
+        (LIMIT.format("RLIMIT_DATA"), {}, "ulimit -v or -d limits memory"),
         ("huge_pages._OVERCOMMIT = Path('never')", {}, "never is 2"),
         ("huge_pages._SETTINGS = Path('off')", {}, "off/enabled is not madvise or always"),
         ("huge_pages._SETTINGS = Path('missing')", {}, "missing/enabled is not madvise or always"),
