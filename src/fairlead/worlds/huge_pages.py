@@ -84,6 +84,11 @@ def obstacle() -> str:
         return f"{_SETTINGS / 'enabled'} is not madvise or always"
     if not hasattr(ctypes.CDLL(None), "mallopt"):
         return "the C library is not glibc"
+    return _limit()
+
+
+def _limit() -> str:
+    """Return what limits memory that a process reserves without using it, or ""."""
     limits = resource.RLIMIT_AS, resource.RLIMIT_DATA
     if any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in limits):
         return "ulimit -v or -d limits memory"
@@ -92,9 +97,7 @@ def obstacle() -> str:
             return f"{_OVERCOMMIT} is {_NEVER_OVERCOMMIT}"
     except OSError:
         return f"{_OVERCOMMIT} cannot be read"
-    if _memory_bytes() < 2 * _EXTENSION_BYTES_MIN:
-        return "there is little memory"
-    return ""
+    return "there is little memory" if _memory_bytes() < 2 * _EXTENSION_BYTES_MIN else ""
 
 
 def _has_huge_pages() -> bool:
