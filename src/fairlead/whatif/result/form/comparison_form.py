@@ -14,7 +14,7 @@ class FailOnForm(Struct, forbid_unknown_fields=True):
 
     condition: Annotated[str, about("the condition")]
     holds: Annotated[bool, about("`true` if the condition holds")]
-    evidence: Annotated[list[str], about("the facts because of which the condition holds")]
+    evidence: Annotated[list[str], about("the facts that make the condition hold")]
 
 
 class AlternativeForm(Struct, forbid_unknown_fields=True):
@@ -48,11 +48,11 @@ class AlternativeWorkloadForm(Struct, forbid_unknown_fields=True):
     """A workload in one of the what-ifs; numbers are `null` if the change does not affect it."""
 
     workload: Annotated[str, about("the workload")]
-    alternative: Annotated[str, about("the name of the what-if")]
+    alternative: Annotated[str, about("the name of the alternative")]
     wanted: Annotated[int | None, about("number of pods that should be ready at the end")]
     lowest: Annotated[int | None, about("lowest number of ready pods")]
     lowest_for_s: Annotated[
-        float | None, about("total time at this number; see [json.md](json.md#workloads)")
+        float | None, about("total time with `lowest` ready pods; see [json.md](json.md#workloads)")
     ]
     lowest_for: Annotated[str | None, about("`lowest_for_s` as text")]
     at_end: Annotated[int | None, about("number of ready pods at the end")]
@@ -62,8 +62,10 @@ class AlternativeWorkloadForm(Struct, forbid_unknown_fields=True):
 class WhatIfComparisonForm(AnswerForm, kw_only=True, tag="WhatIfComparison"):
     """`fairlead whatif` about several alternatives, dumps, schedulers or releases."""
 
-    alternatives: Annotated[list[AlternativeForm], about("the what-ifs")]
-    workloads: Annotated[list[AlternativeWorkloadForm], about("the workloads that differ")]
+    alternatives: Annotated[list[AlternativeForm], about("the compared what-ifs")]
+    workloads: Annotated[
+        list[AlternativeWorkloadForm], about("the workloads that differ between alternatives")
+    ]
 
 
 class ResourceTotalForm(Struct, forbid_unknown_fields=True):

@@ -42,25 +42,23 @@ class DrainEditForm(Struct, forbid_unknown_fields=True):
     instead: Annotated[
         list[str],
         about(
-            "nodes that the change could help instead of those in `helps`, because it makes room "
-            "for the pods of one node only"
+            "further nodes that the change could help; the change makes room for the "
+            "pods of only one node"
         ),
     ]
-    alone: Annotated[
-        list[str], about("nodes for which the change is enough without another change")
-    ]
-    help_words: Annotated[str, about("the nodes as text")] = field(name="for")
+    alone: Annotated[list[str], about("nodes that can be drained after this change alone")]
+    help_words: Annotated[str, about("`helps` and `instead` as text")] = field(name="for")
 
 
 class BlockedNodeForm(Struct, forbid_unknown_fields=True):
     """A blocked node."""
 
     node: Annotated[str, about("the node")]
-    owners: Annotated[list[str], about("the objects that block it")]
+    owners: Annotated[list[str], about("the objects that block the node")]
 
 
 class PaceForm(Struct, forbid_unknown_fields=True):
-    """A simulation of the drains, with a number of nodes at once."""
+    """A simulation of the drains, with a certain number of nodes at once."""
 
     at_once: Annotated[int, about("number of nodes that are drained at once")]
     takes_s: Annotated[float | None, about("how long the drains take; `null` if they never end")]
@@ -114,7 +112,7 @@ class NodeTimeForm(Struct, forbid_unknown_fields=True):
 
 
 class DownPodsForm(Struct, forbid_unknown_fields=True):
-    """Pods of a workload that are down until their node is back."""
+    """Pods of a workload that are down until their nodes are back."""
 
     workload: Annotated[str, about("the workload")]
     count: Annotated[int, about("number of pods")]
@@ -128,16 +126,16 @@ class DownPodsForm(Struct, forbid_unknown_fields=True):
 
 
 class WorkloadStopForm(Struct, forbid_unknown_fields=True):
-    """A workload that stops."""
+    """A workload that has no ready pod for a time."""
 
     workload: Annotated[str, about("the workload")]
-    wanted: Annotated[int, about("number of pods that it wants")]
+    wanted: Annotated[int, about("number of pods that the workload wants")]
     stopped_s: Annotated[
         float | None, about("how long no pod is ready; `null` if none is ready at the end")
     ]
-    on: Annotated[list[str], about("the drained nodes with its pods")]
-    why: Annotated[str, about("why it stops")]
-    edit: Annotated[str, about('what would help, or `""`')]
+    on: Annotated[list[str], about("the drained nodes with pods of the workload")]
+    why: Annotated[str, about("why no pod is ready")]
+    edit: Annotated[str, about('a command or action that would prevent this, or `""`')]
 
 
 class DrainStepForm(Struct, forbid_unknown_fields=True):
@@ -148,9 +146,7 @@ class DrainStepForm(Struct, forbid_unknown_fields=True):
     pods: Annotated[int, about("number of pods that leave the node")]
     lost: Annotated[list[str], about("pods that nothing replaces")]
     waits: Annotated[list[str], about("pods that fit on no other node")]
-    preempts: Annotated[
-        list[str], about("pods of `waits` that can get a node by preemption instead")
-    ]
+    preempts: Annotated[list[str], about("pods in `waits` that can get another node by preemption")]
     budgets: Annotated[list[str], about("the budgets against which evictions from the node count")]
     limited: Annotated[int, about("number of evictions that count against a budget")]
 
@@ -159,10 +155,10 @@ class PodMoveForm(Struct, forbid_unknown_fields=True):
     """A pod that moves to another node."""
 
     pod: Annotated[str, about("the pod")]
-    origin: Annotated[str, about("its node")] = field(name="from")
-    target: Annotated[str, about("the node of its replacement, which can be the same node")] = (
-        field(name="to")
-    )
+    origin: Annotated[str, about("the node of the pod")] = field(name="from")
+    target: Annotated[
+        str, about("the node of the pod's replacement, which can be the same node")
+    ] = field(name="to")
 
 
 class DrainPlanForm(AnswerForm, kw_only=True, tag="DrainPlan"):
@@ -177,32 +173,39 @@ class DrainPlanForm(AnswerForm, kw_only=True, tag="DrainPlan"):
     ]
     left_out: Annotated[dict[str, str], about("nodes that are not drained, with the reasons")]
     at_once: Annotated[
-        int | None, about("number of nodes that can be drained at once; `null` if no pace is safe")
+        int | None,
+        about("number of nodes that can safely be drained at once; `null` if no number is safe"),
     ]
     takes_s: Annotated[
-        float | None, about("how long the drains take at this pace; `null` if no pace is safe")
+        float | None,
+        about(
+            "how long the drains take with `at_once` nodes at once; `null` if `at_once` is `null`"
+        ),
     ]
     kubectl_flags: Annotated[
         dict[str, list[str]], about("flags that `kubectl drain` needs, and the pods that need them")
     ]
     blockers: Annotated[list[BlockerForm], about("what blocks drains")]
-    edits: Annotated[list[DrainEditForm], about("changes that would help")]
+    edits: Annotated[
+        list[DrainEditForm], about("changes that would help to drain the blocked nodes")
+    ]
     blocked_nodes: Annotated[
-        list[BlockedNodeForm], about("the blocked nodes, if a text in `blockers` leaves out names")
+        list[BlockedNodeForm],
+        about("the blocked nodes; empty if the texts in `blockers` name all of them"),
     ]
     paces: Annotated[
         list[PaceForm], about("simulations of the drains, with different numbers of nodes at once")
     ]
     stopped: Annotated[
         list[WorkloadStopForm] | UnsetType,
-        about("workloads that stop; only if no pace is safe"),
+        about("workloads that have no ready pod for a time; only if no pace is safe"),
     ] = UNSET
     pending: Annotated[
         list[UnplacedPodForm], about("pods without a node at the end of a simulation")
     ]
     budget_waits: Annotated[list[BudgetWaitForm], about("budgets that refuse evictions at first")]
     node_times: Annotated[list[NodeTimeForm], about("the times of the drains")]
-    waits: Annotated[list[DownPodsForm], about("pods that wait until their node is back")]
+    waits: Annotated[list[DownPodsForm], about("pods that wait until their nodes are back")]
     order: Annotated[list[DrainStepForm], about("the nodes, in the order of their drains")]
     moves: Annotated[list[PodMoveForm], about("where the pods go")]
 
@@ -220,7 +223,9 @@ class SingleDrainForm(Struct, forbid_unknown_fields=True):
         about("number of evictions that count against a budget; `null` for a blocked node"),
     ]
     why: Annotated[str, about("where the pods go, or what blocks the drain")]
-    first: Annotated[list[str], about("workloads whose pods must be evicted first")]
+    first: Annotated[
+        list[str], about("workloads whose pods must be evicted before the other pods of the node")
+    ]
     lost: Annotated[list[str], about("pods that nothing replaces")]
     waits: Annotated[list[str], about("pods that fit on no other node")]
     failing_jobs: Annotated[list[str], about("Jobs that fail because of the drain")]
@@ -237,15 +242,17 @@ class SingleDrainsForm(AnswerForm, kw_only=True, tag="SingleDrains"):
     ]
     nodes: Annotated[list[SingleDrainForm], about("the nodes")]
     blockers: Annotated[list[BlockerForm], about("what blocks drains")]
-    edits: Annotated[list[DrainEditForm], about("changes that would help")]
+    edits: Annotated[
+        list[DrainEditForm], about("changes that would help to drain the blocked nodes")
+    ]
 
 
 class NeverForm(Struct, forbid_unknown_fields=True):
     """A budget that never allows an eviction."""
 
     pdb: Annotated[str, about("the PodDisruptionBudget")]
-    rule: Annotated[str, about("its rule, such as `maxUnavailable 0`")]
-    wanted: Annotated[int, about("number of pods that the workloads of the covered pods want")]
+    rule: Annotated[str, about("the rule of the budget, such as `maxUnavailable 0`")]
+    wanted: Annotated[int, about("number of pods that the workloads of the budget's pods want")]
     problem: Annotated[
         str, about('the error that keeps the budget from allowing evictions, or `""`')
     ]
@@ -267,14 +274,18 @@ class UpgradeCheckForm(AnswerForm, kw_only=True, tag="UpgradeCheck"):
         dict[str, list[str]], about("flags that `kubectl drain` needs, and the pods that need them")
     ]
     blockers: Annotated[list[BlockerForm], about("what blocks drains")]
-    edits: Annotated[list[DrainEditForm], about("changes that would help")]
-    blocked_nodes: Annotated[
-        list[BlockedNodeForm], about("the blocked nodes, if a text in `blockers` leaves out names")
+    edits: Annotated[
+        list[DrainEditForm], about("changes that would help to drain the blocked nodes")
     ]
-    stopped: Annotated[list[WorkloadStopForm], about("workloads that stop")]
-    waits: Annotated[list[DownPodsForm], about("pods that wait until their node is back")]
+    blocked_nodes: Annotated[
+        list[BlockedNodeForm],
+        about("the blocked nodes; empty if the texts in `blockers` name all of them"),
+    ]
+    stopped: Annotated[list[WorkloadStopForm], about("workloads that have no ready pod for a time")]
+    waits: Annotated[list[DownPodsForm], about("pods that wait until their nodes are back")]
     paces: Annotated[
-        list[PaceForm], about("the simulation of the upgrade, and one at a faster pace, if tried")
+        list[PaceForm],
+        about("the simulation of the upgrade; if a faster pace was tried, also its simulation"),
     ]
     pending: Annotated[
         list[UnplacedPodForm], about("pods without a node at the end of a simulation")
@@ -292,7 +303,7 @@ class TooManyForm(Struct, forbid_unknown_fields=True):
 
 
 class KeepCauseForm(Struct, forbid_unknown_fields=True):
-    """A kind of reason that keeps nodes."""
+    """A kind of reason for which nodes have to stay."""
 
     cause: Annotated[str, about("the kind of the reason")]
     nodes: Annotated[int, about("number of nodes that have to stay for this reason")]
@@ -313,8 +324,8 @@ class RemovalForm(Struct, forbid_unknown_fields=True):
 
     step: Annotated[int, about("number of the step, from 1")]
     node: Annotated[str, about("the node")]
-    type: Annotated[str, about('its instance type, or `""`')]
-    price: Annotated[float | None, about("its price per hour, if known")]
+    type: Annotated[str, about('the instance type of the node, or `""`')]
+    price: Annotated[float | None, about("the price of the node per hour, if known")]
     pods: Annotated[int, about("number of pods that move")]
     lost: Annotated[list[str], about("pods that nothing replaces")]
     gone: Annotated[int, about("number of pods in `lost`")]
@@ -327,7 +338,7 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     nodes: Annotated[int, about("number of nodes")]
     can_go: Annotated[int, about("number of nodes that can be removed")]
     at_most: Annotated[int, about("an upper bound: no plan removes more nodes")]
-    max: Annotated[int | None, about("the maximum of `--max` as a number of nodes, or `null`")]
+    max: Annotated[int | None, about("the value of `--max` as a number of nodes, or `null`")]
     untried: Annotated[int, about("number of nodes whose removal was not tried because of `max`")]
     too_many: Annotated[
         TooManyForm | None, about("a larger plan that would not be safe, or `null`")
@@ -337,13 +348,13 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     ]
     needed: Annotated[
         list[str],
-        about("nodes that stay because the other nodes have too little room for their pods"),
+        about("nodes that stay because other nodes have too little room for their pods"),
     ]
     needed_anyway: Annotated[
         list[str],
         about(
-            "blocked nodes that would stay for lack of room on other nodes, even if nothing "
-            "blocked them"
+            "blocked nodes that would have to stay even if nothing blocked them, "
+            "because other nodes have too little room for their pods"
         ),
     ]
     saving_per_hour: Annotated[
@@ -353,10 +364,14 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
         float | None, about("price of the removed nodes per month (730 hours)")
     ]
     at_once: Annotated[
-        int | None, about("number of nodes that can be drained at once; `null` if no pace is safe")
+        int | None,
+        about("number of nodes that can safely be drained at once; `null` if no number is safe"),
     ]
     takes_s: Annotated[
-        float | None, about("how long the drains take at this pace; `null` if no pace is safe")
+        float | None,
+        about(
+            "how long the drains take with `at_once` nodes at once; `null` if `at_once` is `null`"
+        ),
     ]
     paces: Annotated[
         list[PaceForm], about("simulations of the drains, with different numbers of nodes at once")
@@ -364,12 +379,13 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     pending: Annotated[
         list[UnplacedPodForm], about("pods without a node at the end of a simulation")
     ]
-    causes: Annotated[list[KeepCauseForm], about("what keeps nodes")]
+    causes: Annotated[list[KeepCauseForm], about("why nodes have to stay, by kind of reason")]
     blockers: Annotated[list[BlockerForm], about("what blocks the removal of nodes")]
-    edits: Annotated[list[DrainEditForm], about("changes that would help")]
+    edits: Annotated[list[DrainEditForm], about("changes that would help to remove blocked nodes")]
     blocked_nodes: Annotated[
-        list[BlockedNodeForm], about("the blocked nodes, if a text in `blockers` leaves out names")
+        list[BlockedNodeForm],
+        about("the blocked nodes; empty if the texts in `blockers` name all of them"),
     ]
-    staying: Annotated[list[StayingForm], about("what needs the nodes that stay")]
+    staying: Annotated[list[StayingForm], about("the nodes that stay, and the pods that need them")]
     going: Annotated[list[RemovalForm], about("nodes that can be removed, in order")]
     moves: Annotated[list[PodMoveForm], about("where the pods go")]

@@ -35,9 +35,9 @@ class PendingWorkloadForm(Struct, forbid_unknown_fields=True):
 class PendingReasonForm(Struct, forbid_unknown_fields=True):
     """A reason why pods are pending."""
 
-    workloads: Annotated[int, about("number of workloads with such pods")]
+    workloads: Annotated[int, about("number of workloads with pending pods for this reason")]
     workload: Annotated[
-        str, about("the workload with the most such pods, and the number of other workloads")
+        str, about("the workload with the most of these pods, and the number of other workloads")
     ]
     pods: Annotated[int, about("number of pods with this reason")]
     pod: Annotated[str, about("the first of these pods, and the number of other pods")]
@@ -46,7 +46,7 @@ class PendingReasonForm(Struct, forbid_unknown_fields=True):
 
 
 class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload with pods on nodes that are not ready."""
+    """A workload with pods that have a node but are not ready."""
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of its pods with this reason")]
@@ -57,9 +57,11 @@ class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
 class UnreadyReasonForm(Struct, forbid_unknown_fields=True):
     """A reason why pods on nodes are not ready."""
 
-    workloads: Annotated[int, about("number of workloads with such pods")]
+    workloads: Annotated[
+        int, about("number of workloads with pods that are not ready for this reason")
+    ]
     workload: Annotated[
-        str, about("the workload with the most such pods, and the number of other workloads")
+        str, about("the workload with the most of these pods, and the number of other workloads")
     ]
     pods: Annotated[int, about("number of pods with this reason")]
     pod: Annotated[str, about("the first of these pods, and the number of other pods")]
@@ -71,17 +73,17 @@ class UncreatedForm(Struct, forbid_unknown_fields=True):
 
     pods: Annotated[int, about("number of missing pods")]
     workload: Annotated[str, about("the workload")]
-    since_s: Annotated[float | None, about("for how long, if known")]
-    why: Annotated[str, about("why they are not created")]
+    since_s: Annotated[float | None, about("for how long the pods have been missing, if known")]
+    why: Annotated[str, about("why the pods are not created")]
 
 
 class OutOfServiceForm(Struct, forbid_unknown_fields=True):
     """A node that takes no new pods."""
 
     node: Annotated[str, about("the node")]
-    zone: Annotated[str, about('its zone, or `""`')]
-    pods: Annotated[int, about("number of pods on it")]
-    since_s: Annotated[float | None, about("for how long the node takes no new pods, if known")]
+    zone: Annotated[str, about('the zone of the node, or `""`')]
+    pods: Annotated[int, about("number of pods on the node")]
+    since_s: Annotated[float | None, about("for how long the node has taken no new pods, if known")]
     why: Annotated[str, about("the reason")]
 
 
@@ -90,11 +92,11 @@ class OutOfServiceReasonForm(Struct, forbid_unknown_fields=True):
 
     nodes: Annotated[int, about("number of nodes with this reason")]
     node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
-    zone: Annotated[str, about("their zones as text")]
-    pods: Annotated[int, about("number of pods on them")]
+    zone: Annotated[str, about("the zones of these nodes as text")]
+    pods: Annotated[int, about("number of pods on these nodes")]
     since_s: Annotated[
         float | None,
-        about("the longest time for which one of these nodes takes no new pods, if known"),
+        about("the longest time for which one of these nodes has taken no new pods, if known"),
     ]
     why: Annotated[str, about("the reason")]
 
@@ -106,14 +108,16 @@ class PodsExplanationForm(AnswerForm, kw_only=True, tag="PodsExplanation"):
     pods: Annotated[int, about("number of pods that have not ended")]
     pending_pods: Annotated[int, about("number of pending pods")]
     unready_pods: Annotated[int, about("number of pods that have a node, but are not ready")]
-    uncreated_pods: Annotated[int, about("number of pods that workloads lack")]
+    uncreated_pods: Annotated[
+        int, about("number of pods that workloads want but that do not exist")
+    ]
     pending_reasons: Annotated[list[PendingReasonForm], about("why pods are pending, by reason")]
     unready_reasons: Annotated[list[UnreadyReasonForm], about("why pods are not ready, by reason")]
     node_reasons: Annotated[
         list[OutOfServiceReasonForm], about("why nodes take no new pods, by reason")
     ]
     pending: Annotated[list[PendingWorkloadForm], about("the pending pods, by workload")]
-    uncreated: Annotated[list[UncreatedForm], about("workloads that lack pods")]
+    uncreated: Annotated[list[UncreatedForm], about("workloads with missing pods")]
     unready: Annotated[list[UnreadyWorkloadForm], about("the unready pods, by workload")]
     nodes: Annotated[list[OutOfServiceForm], about("the nodes that take no new pods")]
 
@@ -122,9 +126,9 @@ class ReturningNodeForm(Struct, forbid_unknown_fields=True):
     """A node that takes no new pods."""
 
     node: Annotated[str, about("the node")]
-    zone: Annotated[str, about('its zone, or `""`')]
-    pods: Annotated[int, about("number of pods on it")]
-    since_s: Annotated[float | None, about("for how long the node takes no new pods, if known")]
+    zone: Annotated[str, about('the zone of the node, or `""`')]
+    pods: Annotated[int, about("number of pods on the node")]
+    since_s: Annotated[float | None, about("for how long the node has taken no new pods, if known")]
     why: Annotated[str, about("the reason")]
     room_for: Annotated[
         int | None,
@@ -140,11 +144,11 @@ class ReturningReasonForm(Struct, forbid_unknown_fields=True):
 
     nodes: Annotated[int, about("number of nodes with this reason")]
     node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
-    zone: Annotated[str, about("their zones as text")]
-    pods: Annotated[int, about("number of pods on them")]
+    zone: Annotated[str, about("the zones of these nodes as text")]
+    pods: Annotated[int, about("number of pods on these nodes")]
     since_s: Annotated[
         float | None,
-        about("the longest time for which one of these nodes takes no new pods, if known"),
+        about("the longest time for which one of these nodes has taken no new pods, if known"),
     ]
     why: Annotated[str, about("the reason")]
     room_for: Annotated[
@@ -160,12 +164,12 @@ class ServingNodeForm(Struct, forbid_unknown_fields=True):
     """A node in service."""
 
     node: Annotated[str, about("the node")]
-    zone: Annotated[str, about('its zone, or `""`')]
-    pool: Annotated[str, about('its node pool, or `""`')]
-    ready_s: Annotated[float | None, about("for how long the node is ready, if known")]
-    pods: Annotated[int, about("number of pods on it")]
+    zone: Annotated[str, about('the zone of the node, or `""`')]
+    pool: Annotated[str, about('the node pool of the node, or `""`')]
+    ready_s: Annotated[float | None, about("for how long the node has been ready, if known")]
+    pods: Annotated[int, about("number of pods on the node")]
     allowed_pods: Annotated[int, about("largest number of pods that the node may have")]
-    requested: Annotated[dict[str, int], about("requests of its pods, by resource")]
+    requested: Annotated[dict[str, int], about("requests of the node's pods, by resource")]
     allocatable: Annotated[dict[str, int], about("allocatable amounts, by resource")]
     free: Annotated[dict[str, int], about("allocatable minus requested amounts, by resource")]
     pods_words: Annotated[str, about("`pods` and `allowed_pods` as text")]
@@ -178,7 +182,7 @@ class ServingNodeForm(Struct, forbid_unknown_fields=True):
         int | None,
         about("number of pending pods for which the node has room; `null` if no pod is pending"),
     ]
-    taints: Annotated[str, about("its taints as text, without PreferNoSchedule")]
+    taints: Annotated[str, about("the node's taints as text, without PreferNoSchedule")]
 
 
 class ServingPoolForm(Struct, forbid_unknown_fields=True):
@@ -186,11 +190,11 @@ class ServingPoolForm(Struct, forbid_unknown_fields=True):
 
     nodes: Annotated[int, about("number of nodes")]
     node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
-    zone: Annotated[str, about("their zones as text")]
+    zone: Annotated[str, about("the zones of these nodes as text")]
     pool: Annotated[str, about('the node pool, or `""`')]
-    pods: Annotated[int, about("number of pods on them")]
+    pods: Annotated[int, about("number of pods on these nodes")]
     allowed_pods: Annotated[int, about("largest number of pods that these nodes may have together")]
-    requested: Annotated[dict[str, int], about("requests of their pods, by resource")]
+    requested: Annotated[dict[str, int], about("requests of the pods on these nodes, by resource")]
     allocatable: Annotated[dict[str, int], about("allocatable amounts, by resource")]
     free: Annotated[dict[str, int], about("allocatable minus requested amounts, by resource")]
     pods_words: Annotated[str, about("`pods` and `allowed_pods` as text")]
@@ -207,7 +211,7 @@ class ServingPoolForm(Struct, forbid_unknown_fields=True):
             "number of pending pods for which these nodes have room; `null` if no pod is pending"
         ),
     ]
-    taints: Annotated[str, about("their taints as text, without PreferNoSchedule")]
+    taints: Annotated[str, about("the taints of these nodes as text, without PreferNoSchedule")]
 
 
 class NodesExplanationForm(AnswerForm, kw_only=True, tag="NodesExplanation"):
@@ -226,7 +230,7 @@ class NodesExplanationForm(AnswerForm, kw_only=True, tag="NodesExplanation"):
 class NodeBlockerForm(Struct, forbid_unknown_fields=True):
     """A pod that blocks the drain of the node."""
 
-    pod: Annotated[str, about('the pod; `""` for the node itself')]
+    pod: Annotated[str, about('the pod that blocks the drain; `""` for the node itself')]
     owner: Annotated[str, about("the object to change")]
     cause: Annotated[str, about("the kind of the reason")]
     why: Annotated[str, about("the reason")]
@@ -242,33 +246,35 @@ class EditForm(Struct, forbid_unknown_fields=True):
 class RemovalCheckForm(Struct, forbid_unknown_fields=True):
     """Something that keeps an autoscaler from removing the node."""
 
-    of: Annotated[str, about("the pods or the object, as text")]
-    pods: Annotated[list[str], about("the pods")]
-    why: Annotated[str, about("why the node is not removed")]
-    keeps: Annotated[str, about("the autoscalers that do not remove the node")]
-    drain: Annotated[str, about("what a drain does")]
-    edits: Annotated[list[str], about("changes that would help")]
+    of: Annotated[str, about("the pods or the object to which `why` applies, as text")]
+    pods: Annotated[list[str], about("the pods in `of`")]
+    why: Annotated[str, about("why an autoscaler does not remove the node")]
+    keeps: Annotated[str, about("the autoscalers that keep the node for this reason")]
+    drain: Annotated[str, about("what `kubectl drain` does in this case")]
+    edits: Annotated[list[str], about("changes with which the autoscaler could remove the node")]
 
 
 class NodePodForm(Struct, forbid_unknown_fields=True):
     """A pod on the node."""
 
     pod: Annotated[str, about("the pod")]
-    workload: Annotated[str, about("its workload")]
-    priority: Annotated[int, about("its priority")]
-    cpu: Annotated[str, about("the cpu that it requests, as text")]
-    memory: Annotated[str, about("the memory that it requests, as text")]
+    workload: Annotated[str, about("the pod's workload")]
+    priority: Annotated[int, about("the pod's priority")]
+    cpu: Annotated[str, about("the cpu that the pod requests, as text")]
+    memory: Annotated[str, about("the memory that the pod requests, as text")]
     leaves: Annotated[str, about("whether the pod leaves in a drain, in words")]
-    drained_to: Annotated[str | None, about("the node of its replacement, or `null`")]
+    drained_to: Annotated[
+        str | None, about("the node of the pod's replacement after a drain, or `null`")
+    ]
 
 
 class NodeExplanationForm(AnswerForm, kw_only=True, tag="NodeExplanation"):
     """`fairlead explain node/NAME`: whether a node can be drained, and what runs on it."""
 
     node: Annotated[str, about("the node")]
-    can_be_drained: Annotated[bool, about("`true` if nothing blocks its drain")]
-    blockers: Annotated[list[NodeBlockerForm], about("what blocks its drain")]
-    edits: Annotated[list[EditForm], about("changes that would help")]
+    can_be_drained: Annotated[bool, about("`true` if nothing blocks the drain of the node")]
+    blockers: Annotated[list[NodeBlockerForm], about("what blocks the drain of the node")]
+    edits: Annotated[list[EditForm], about("changes that would help to drain the node")]
     removal: Annotated[
         list[RemovalCheckForm], about("what keeps autoscalers from removing the node")
     ]
@@ -288,8 +294,8 @@ class ZonePodsForm(Struct, forbid_unknown_fields=True):
     """The pods of a workload in a zone."""
 
     zone: Annotated[str, about("the zone, `no zone`, or `node is missing`")]
-    nodes: Annotated[int, about("number of nodes with such pods")]
-    pods: Annotated[int, about("number of pods")]
+    nodes: Annotated[int, about("number of nodes in the zone that run pods of the workload")]
+    pods: Annotated[int, about("number of pods of the workload in the zone")]
     ready: Annotated[int, about("number of ready pods")]
 
 
@@ -297,17 +303,17 @@ class WorkloadBudgetForm(Struct, forbid_unknown_fields=True):
     """A PodDisruptionBudget of the workload."""
 
     budget: Annotated[str, about("the PodDisruptionBudget")]
-    rule: Annotated[str, about("its rule, such as `minAvailable 1`")]
-    ready: Annotated[int, about("number of healthy pods")]
-    needed: Annotated[int, about("number of healthy pods that it requires")]
-    allowed: Annotated[int, about("number of disruptions that it allows now")]
+    rule: Annotated[str, about("the rule of the budget, such as `minAvailable 1`")]
+    ready: Annotated[int, about("number of healthy pods that the budget selects")]
+    needed: Annotated[int, about("number of healthy pods that the budget requires")]
+    allowed: Annotated[int, about("number of disruptions that the budget allows now")]
 
 
 class JobStateForm(Struct, forbid_unknown_fields=True):
     """A Job of the workload."""
 
     job: Annotated[str, about("the Job")]
-    wanted: Annotated[int, about("number of pods that it wants")]
+    wanted: Annotated[int, about("number of pods that the Job wants")]
     ready: Annotated[int, about("number of ready pods")]
     pending: Annotated[int, about("number of pods without a node")]
 
@@ -317,10 +323,12 @@ class WorkloadExplanationForm(AnswerForm, kw_only=True, tag="WorkloadExplanation
 
     next_steps: Annotated[list[NextStepForm], about("what to do next")]
     workload: Annotated[str, about("the workload")]
-    wanted: Annotated[int, about("number of pods that it wants")]
-    pods: Annotated[int, about("number of its pods")]
-    ready: Annotated[int, about("number of its ready pods")]
-    one_more_goes_to: Annotated[str, about('the node of one more pod; `""` if none fits')]
+    wanted: Annotated[int, about("number of pods that the workload wants")]
+    pods: Annotated[int, about("number of pods of the workload")]
+    ready: Annotated[int, about("number of ready pods of the workload")]
+    one_more_goes_to: Annotated[
+        str, about('the node on which one more pod would be placed; `""` if no node fits')
+    ]
     one_more_equals: Annotated[
         int, about("number of nodes with the highest score for one more pod")
     ]
@@ -336,16 +344,21 @@ class WorkloadExplanationForm(AnswerForm, kw_only=True, tag="WorkloadExplanation
         str | UnsetType | None, about("when the next Job is due, or `null`; only for CronJobs")
     ] = UNSET
     jobs: Annotated[
-        list[JobStateForm] | UnsetType, about("its Jobs; only for workloads that create Jobs")
+        list[JobStateForm] | UnsetType,
+        about("the Jobs of the workload; only for workloads that create Jobs"),
     ] = UNSET
-    pending: Annotated[list[PodReasonForm], about("its pending pods, by reason")]
-    unready: Annotated[list[PodReasonForm], about("its pods that are not ready, by reason")]
+    pending: Annotated[list[PodReasonForm], about("the pending pods of the workload, by reason")]
+    unready: Annotated[
+        list[PodReasonForm], about("the pods of the workload that are not ready, by reason")
+    ]
     refusals: Annotated[list[RefusalForm], about("why nodes refuse one more pod")]
-    zones: Annotated[list[ZonePodsForm], about("where its pods are")]
-    budgets: Annotated[list[WorkloadBudgetForm], about("its disruption budgets")]
+    zones: Annotated[list[ZonePodsForm], about("the zones of the workload's pods")]
+    budgets: Annotated[list[WorkloadBudgetForm], about("the disruption budgets of the workload")]
     groups: Annotated[
         list[GroupExplanationForm] | UnsetType,
-        about("why its groups wait; only if a batch scheduler schedules pending pods"),
+        about(
+            "why the workload's pod groups wait; only if pending pods belong to a batch scheduler"
+        ),
     ] = UNSET
     start_times: Annotated[
         list[StartTimeForm] | UnsetType,
@@ -361,26 +374,26 @@ class BudgetWorkloadForm(Struct, forbid_unknown_fields=True):
     """A workload whose pods a budget selects."""
 
     workload: Annotated[str, about("the workload")]
-    pods: Annotated[int, about("number of selected pods")]
-    ready: Annotated[int, about("number of selected pods that are ready")]
-    nodes: Annotated[int, about("number of nodes with such pods")]
+    pods: Annotated[int, about("number of the workload's pods that the budget selects")]
+    ready: Annotated[int, about("number of these pods that are ready")]
+    nodes: Annotated[int, about("number of nodes with these pods")]
 
 
 class UnreadyPodForm(Struct, forbid_unknown_fields=True):
     """A selected pod that is not ready."""
 
     pod: Annotated[str, about("the pod")]
-    node: Annotated[str, about('its node, or `""`')]
-    why: Annotated[str, about("why it is not ready")]
+    node: Annotated[str, about('the node of the pod, or `""`')]
+    why: Annotated[str, about("why the pod is not ready")]
 
 
 class BudgetNodeForm(Struct, forbid_unknown_fields=True):
     """A node with selected pods."""
 
     node: Annotated[str, about("the node")]
-    pods: Annotated[int, about("number of selected pods on it")]
+    pods: Annotated[int, about("number of selected pods on the node")]
     unplaced: Annotated[
-        int, about("number of selected pods on it whose replacement fits on no other node")
+        int, about("number of selected pods on the node whose replacement fits on no other node")
     ]
     drain: Annotated[str, about("how the budget treats a drain of the node, in words")]
 
@@ -389,15 +402,17 @@ class BudgetExplanationForm(AnswerForm, kw_only=True, tag="BudgetExplanation"):
     """`fairlead explain pdb/NAMESPACE/NAME`: which evictions a budget allows."""
 
     budget: Annotated[str, about("the PodDisruptionBudget")]
-    rule: Annotated[str, about("its rule, such as `minAvailable 1`")]
-    allowed: Annotated[int, about("number of disruptions that it allows now")]
+    rule: Annotated[str, about("the rule of the budget, such as `minAvailable 1`")]
+    allowed: Annotated[int, about("number of disruptions that the budget allows now")]
     allowed_at_best: Annotated[
         int, about("number of disruptions that the budget allows when all wanted pods are ready")
     ]
-    ready: Annotated[int, about("number of healthy pods")]
-    needed: Annotated[int, about("number of healthy pods that it requires")]
-    wanted: Annotated[int, about("number of pods that the selected workloads want")]
-    edits: Annotated[list[EditForm], about("changes that would help")]
+    ready: Annotated[int, about("number of healthy pods that the budget selects")]
+    needed: Annotated[int, about("number of healthy pods that the budget requires")]
+    wanted: Annotated[int, about("number of pods that the workloads of the selected pods want")]
+    edits: Annotated[
+        list[EditForm], about("changes after which the budget would allow more evictions")
+    ]
     workloads: Annotated[list[BudgetWorkloadForm], about("workloads of the selected pods")]
     unready: Annotated[list[UnreadyPodForm], about("selected pods that are not ready")]
     nodes: Annotated[list[BudgetNodeForm], about("nodes with selected pods")]
@@ -407,9 +422,9 @@ class MetricForm(Struct, forbid_unknown_fields=True):
     """A metric of a HorizontalPodAutoscaler."""
 
     metric: Annotated[str, about("the metric")]
-    current: Annotated[str, about('the value in the status, or `""`')]
+    current: Annotated[str, about('the current value in the autoscaler\'s status, or `""`')]
     target: Annotated[str, about('the target value, or `""`')]
-    proposal: Annotated[int | None, about("number of replicas that it proposes, if known")]
+    proposal: Annotated[int | None, about("number of replicas that the metric proposes, if known")]
 
 
 class AutoscalerRefusalForm(Struct, forbid_unknown_fields=True):
@@ -434,12 +449,12 @@ class AutoscalerExplanationForm(AnswerForm, kw_only=True, tag="AutoscalerExplana
 
     next_steps: Annotated[list[NextStepForm], about("what to do next")]
     autoscaler: Annotated[str, about("the HorizontalPodAutoscaler")]
-    target: Annotated[str, about("the workload that it scales")]
+    target: Annotated[str, about("the workload that the autoscaler scales")]
     replicas: Annotated[int, about("the present number of replicas")]
     proposal: Annotated[int | None, about("the highest proposal of a metric, if known")]
     min_replicas: Annotated[int, about("the minimum number of replicas")]
     max_replicas: Annotated[int, about("the maximum number of replicas")]
     fitting: Annotated[int | None, about("number of further pods that fit; `null` if not counted")]
-    metrics: Annotated[list[MetricForm], about("its metrics")]
+    metrics: Annotated[list[MetricForm], about("the metrics of the autoscaler")]
     refusals: Annotated[list[AutoscalerRefusalForm], about("why nodes refuse the next pod")]
-    conditions: Annotated[list[ConditionForm], about("its conditions")]
+    conditions: Annotated[list[ConditionForm], about("the conditions in the autoscaler's status")]

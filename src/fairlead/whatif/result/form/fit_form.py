@@ -94,8 +94,9 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     preempted_without_node: Annotated[
         int,
         about(
-            "of the pods that already pending pods preempted, the number without a node at the "
-            "end; with `--autoscale`, of the pods that new pods preempted"
+            "number of preempted pods that have no node at the end; counts the victims "
+            "of pods that were already pending, or with `--autoscale` the victims of "
+            "new pods"
         ),
     ]
     breached_budgets: Annotated[list[BreachForm], about("budgets that preemptions breach")]
@@ -114,17 +115,17 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     waiting_placed_first: Annotated[
         int | UnsetType,
         about(
-            "number of already pending pods that were placed before the new pods; not with "
-            "`--autoscale`"
+            "number of pods that were already pending and were placed before the new "
+            "pods; not with `--autoscale`"
         ),
     ] = UNSET
     waiting_without_node: Annotated[
         int | UnsetType,
-        about("number of already pending pods that found no node; not with `--autoscale`"),
+        about("number of pods that were already pending and found no node; not with `--autoscale`"),
     ] = UNSET
     preempted_by_waiting: Annotated[
         int | UnsetType,
-        about("number of pods that already pending pods preempted; not with `--autoscale`"),
+        about("number of victims of pods that were already pending; not with `--autoscale`"),
     ] = UNSET
     autoscaler: Annotated[
         str | UnsetType,
@@ -149,7 +150,10 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     ] = UNSET
     ready_after_s: Annotated[
         float | UnsetType,
-        about("time until the last of the new pods is on a node; only with `--autoscale`"),
+        about(
+            "time from the start of the simulation until the last new pod is on a "
+            "node; only with `--autoscale`"
+        ),
     ] = UNSET
     groups: Annotated[
         list[FitGroupForm] | UnsetType,
@@ -169,10 +173,10 @@ class GangFitForm(AnswerForm, kw_only=True, tag="GangFit"):
     """`fairlead fit` about a Volcano Job or a JobSet: how many whole copies fit."""
 
     object: Annotated[str, about("the Volcano Job or JobSet")]
-    namespace: Annotated[str, about("its namespace")]
+    namespace: Annotated[str, about("the namespace of this object")]
     count: Annotated[int, about("number of further whole copies that fit")]
     pods_each: Annotated[int, about("number of pods of a copy")]
-    placed_of_next: Annotated[int, about("number of pods of the next copy that would have room")]
+    placed_of_next: Annotated[int, about("number of pods of the next copy for which there is room")]
     small_domains: Annotated[
         list[str],
         about(
@@ -182,8 +186,10 @@ class GangFitForm(AnswerForm, kw_only=True, tag="GangFit"):
     ]
     stop: Annotated[FitStopForm, about("why no further copy fits")]
     waiting_placed_first: Annotated[
-        int, about("number of already pending pods that were placed before the new pods")
+        int, about("number of pods that were already pending and were placed before the new pods")
     ]
-    waiting_without_node: Annotated[int, about("number of already pending pods that found no node")]
+    waiting_without_node: Annotated[
+        int, about("number of pods that were already pending and found no node")
+    ]
     refusals: Annotated[list[GangRefusalForm], about("why the next pod fits on no node")]
     nodes: Annotated[list[FitNodeForm], about("nodes with new pods")]

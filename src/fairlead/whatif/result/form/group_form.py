@@ -10,15 +10,17 @@ from fairlead.whatif.result.form.answer_form import about
 
 
 class StartTimeForm(Struct, forbid_unknown_fields=True):
-    """An estimated start time, from several simulations."""
+    """When a pod, workload or gang starts, estimated from several simulations."""
 
     subject: Annotated[str, about("a waiting pod, workload or gang")]
     kind: Annotated[Literal["pod", "workload", "gang"], about("the kind of the subject")]
-    pods: Annotated[int, about("number of its waiting pods")]
-    started: Annotated[int, about("number of simulations in which it starts")]
-    p10_s: Annotated[float | None, about("10th percentile, or `null`")]
-    p50_s: Annotated[float | None, about("median, or `null`")]
-    p90_s: Annotated[float | None, about("90th percentile, or `null`")]
+    pods: Annotated[int, about("number of waiting pods of the subject")]
+    started: Annotated[int, about("number of simulations in which the subject starts")]
+    p10_s: Annotated[
+        float | None, about("10th percentile of the time until the subject starts, or `null`")
+    ]
+    p50_s: Annotated[float | None, about("median of this time, or `null`")]
+    p90_s: Annotated[float | None, about("90th percentile of this time, or `null`")]
 
 
 class StartTimesBasisForm(Struct, forbid_unknown_fields=True):
@@ -30,7 +32,7 @@ class StartTimesBasisForm(Struct, forbid_unknown_fields=True):
     known_from_file: Annotated[
         int, about("number of running pods whose run time is from `--runtimes`")
     ]
-    simulated_s: Annotated[float, about("the longest simulated time")]
+    simulated_s: Annotated[float, about("the longest time that a simulation covers")]
 
 
 class BehavesLikeForm(Struct, forbid_unknown_fields=True):
@@ -47,10 +49,10 @@ class GroupQueueForm(Struct, forbid_unknown_fields=True):
     """The queue of a group."""
 
     queue: Annotated[str, about("the queue")]
-    weight: Annotated[int, about("its weight")]
-    deserved: Annotated[dict[str, float], about("what it deserves, by resource")]
-    allocated: Annotated[dict[str, int], about("what it uses, by resource")]
-    requested: Annotated[dict[str, int], about("what it requests, by resource")]
+    weight: Annotated[int, about("the weight of the queue")]
+    deserved: Annotated[dict[str, float], about("what the queue deserves, by resource")]
+    allocated: Annotated[dict[str, int], about("what the queue uses, by resource")]
+    requested: Annotated[dict[str, int], about("what the queue requests, by resource")]
     share: Annotated[float, about("the largest ratio of used to deserved amounts")]
     overused: Annotated[bool, about("`true` if the queue uses all that it deserves")]
 
@@ -59,9 +61,9 @@ class GroupNodeForm(Struct, forbid_unknown_fields=True):
     """A node that cannot run the next member."""
 
     node: Annotated[str, about("the node")]
-    reason: Annotated[str, about("the reason")]
-    lacking: Annotated[dict[str, int], about("what it lacks, by resource")]
-    members: Annotated[int, about("number of other members that still fit on the node")]
+    reason: Annotated[str, about("why the node cannot run the member")]
+    lacking: Annotated[dict[str, int], about("what the node lacks, by resource")]
+    members: Annotated[int, about("number of other members that fit on the node")]
 
 
 class GroupExplanationForm(
@@ -83,13 +85,17 @@ class GroupExplanationForm(
     members: Annotated[int, about("number of members")]
     ready: Annotated[int, about("number of members that have a node or have succeeded")]
     promised: Annotated[
-        int, about("number of members that wait on a node for resources that are being released")
+        int,
+        about(
+            "number of members that are assigned to a node and wait until other pods "
+            "release resources there"
+        ),
     ]
     placeable: Annotated[int, about("number of further members that fit now")]
-    queue: Annotated[GroupQueueForm | None, about("its queue, or `null`")]
+    queue: Annotated[GroupQueueForm | None, about("the queue of the group, or `null`")]
     member: Annotated[str, about('the first member that could not be placed, or `""`')]
-    nodes: Annotated[list[GroupNodeForm], about("nodes that cannot run this member")]
-    nodes_left_out: Annotated[int, about("number of further nodes that cannot run this member")]
+    nodes: Annotated[list[GroupNodeForm], about("nodes that cannot run `member`")]
+    nodes_left_out: Annotated[int, about("number of further nodes that cannot run `member`")]
     starts_after_s: Annotated[
         float | None, about("estimated time until the group starts; `null` if unknown")
     ]
@@ -98,7 +104,9 @@ class GroupExplanationForm(
     ]
     victims: Annotated[list[str], about("pods that the next session evicts for the group")]
     rule: Annotated[str | None, about("the action that evicts the victims, or `null`")]
-    no_evictions: Annotated[list[str], about("sentences that say why no pods are evicted")]
+    no_evictions: Annotated[
+        list[str], about("sentences that say why no pods are evicted for the group")
+    ]
     remedies: Annotated[list[str], about("changes with which the group would start now")]
     plugin_failures: Annotated[list[str], about("failures of plugins")]
     notes: Annotated[list[str], about("sentences about assumptions, and about what is left out")]

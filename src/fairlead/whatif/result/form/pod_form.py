@@ -26,7 +26,7 @@ class ExplainedVictimForm(Struct, forbid_unknown_fields=True):
     """A pod that would be preempted or evicted."""
 
     pod: Annotated[str, about("the pod")]
-    priority: Annotated[int, about("its priority")]
+    priority: Annotated[int, about("the priority of this pod")]
 
 
 class CandidateForm(Struct, forbid_unknown_fields=True):
@@ -52,13 +52,18 @@ class PreemptionForm(Struct, forbid_unknown_fields=True):
 
 
 class NewNodeForm(Struct, forbid_unknown_fields=True):
-    """A new node that would take the pod."""
+    """Copies of existing nodes, and whether they would take the pod."""
 
     like: Annotated[str, about('the first of `likes`, or `""`')]
-    likes: Annotated[list[str], about("existing nodes whose copies would take the pod")]
-    refusal: Annotated[str, about('why the copy refuses the pod, or `""`')]
+    likes: Annotated[
+        list[str],
+        about("the existing nodes that are copied; empty if no node is large enough for the pod"),
+    ]
+    refusal: Annotated[
+        str, about('why the copy of `like` refuses the pod; `""` if the copy takes the pod')
+    ]
     failed_zone: Annotated[
-        str, about('the zone of the node if no node of this zone takes pods, otherwise `""`')
+        str, about('the zone of `like` if no existing node of this zone takes pods, otherwise `""`')
     ]
     count: Annotated[int, about("number of copies that are needed")]
 
@@ -88,8 +93,8 @@ class ExplanationForm(
         Literal["fairlead.dev/v1beta1"], about("the version of the fields of all answers")
     ] = field(name="apiVersion")
     pod: Annotated[str, about("the pod")]
-    node: Annotated[str, about('its node; `""` for a pending pod')]
-    priority: Annotated[int, about("its priority")]
+    node: Annotated[str, about('the node of the pod; `""` for a pending pod')]
+    priority: Annotated[int, about("the priority of the pod")]
     gated: Annotated[
         StatusForm | None,
         about(
@@ -102,7 +107,8 @@ class ExplanationForm(
         about("by node: why the node refuses the pod; `null` if the pod fits"),
     ]
     scores: Annotated[
-        dict[str, dict[str, int]], about("score (0 to 100) by node and plugin, without weights")
+        dict[str, dict[str, int]],
+        about("scores (0 to 100) by node and plugin, before the weights are applied"),
     ]
     weights: Annotated[dict[str, int], about("the weight of each plugin")]
     totals: Annotated[dict[str, int], about("the weighted total of each node")]
@@ -130,11 +136,17 @@ class ExplanationForm(
         dict[str, str], about("by node: why the node is too small even without other pods")
     ]
     preemption: Annotated[
-        PreemptionForm | None, about("what preemption would do; `null` if it is not tried")
+        PreemptionForm | None, about("what preemption would do; `null` if preemption is not tried")
     ]
-    new_node: Annotated[NewNodeForm | None, about("a new node that would take the pod, or `null`")]
+    new_node: Annotated[
+        NewNodeForm | None,
+        about(
+            "whether a copy of an existing node would take the pod; `null` if this was not checked"
+        ),
+    ]
     larger_node: Annotated[
-        NewNodeForm | None, about("a larger new node, of which fewer are enough, or `null`")
+        NewNodeForm | None,
+        about("larger nodes of which fewer copies than of `new_node` are needed, or `null`"),
     ]
     new_nodes_for_group: Annotated[
         NewNodesForGroupForm | None,
@@ -146,7 +158,9 @@ class ExplanationForm(
             "pods that another PostFilter plugin would evict to make room for the pod, or `null`"
         ),
     ]
-    held_group: Annotated[str, about('the PodGroup of the pod if it cannot start, otherwise `""`')]
+    held_group: Annotated[
+        str, about('the PodGroup of the pod if this group cannot start, otherwise `""`')
+    ]
     after_rivals: Annotated[
         str,
         about('a sentence about pods that can take the pod\'s room before the pod does, or `""`'),

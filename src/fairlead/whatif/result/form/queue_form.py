@@ -10,15 +10,15 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, NextStepForm, ab
 
 
 class QueueResourceForm(Struct, forbid_unknown_fields=True):
-    """A resource of a queue; each amount also as text."""
+    """A resource of a queue, with each amount as a number and as text."""
 
     resource: Annotated[str, about("the resource")]
     requested: Annotated[int, about("what the queue requests")]
-    allocated: Annotated[int, about("what it uses")]
-    deserved: Annotated[float, about("what it deserves")]
-    capability: Annotated[int | None, about("its limit, or `null`")]
-    guarantee: Annotated[int | None, about("its guarantee, or `null`")]
-    cluster: Annotated[int, about("the amount of all nodes")]
+    allocated: Annotated[int, about("what the queue uses")]
+    deserved: Annotated[float, about("what the queue deserves")]
+    capability: Annotated[int | None, about("the limit of the queue, or `null`")]
+    guarantee: Annotated[int | None, about("the guarantee of the queue, or `null`")]
+    cluster: Annotated[int, about("the sum over all nodes")]
     requested_words: Annotated[str, about("`requested` as text")]
     allocated_words: Annotated[str, about("`allocated` as text")]
     deserved_words: Annotated[str, about("`deserved` as text")]
@@ -46,8 +46,8 @@ class HoldingGroupForm(Struct, forbid_unknown_fields=True):
     """A group with pods on nodes."""
 
     group: Annotated[str, about("the group")]
-    members: Annotated[int, about("number of its pods on nodes")]
-    priority: Annotated[int, about("its priority")]
+    members: Annotated[int, about("number of pods of the group on nodes")]
+    priority: Annotated[int, about("the priority of the group")]
     amounts: Annotated[dict[str, int], about("what these pods request, by resource")]
     holds: Annotated[str, about("`amounts` as text")]
 
@@ -56,10 +56,10 @@ class QueueRowForm(Struct, forbid_unknown_fields=True):
     """A queue, compared with all other queues."""
 
     queue: Annotated[str, about("the queue")]
-    weight: Annotated[int, about("its weight")]
-    deserved: Annotated[dict[str, float], about("what it deserves, by resource")]
-    allocated: Annotated[dict[str, int], about("what it uses, by resource")]
-    requested: Annotated[dict[str, int], about("what it requests, by resource")]
+    weight: Annotated[int, about("the weight of the queue")]
+    deserved: Annotated[dict[str, float], about("what the queue deserves, by resource")]
+    allocated: Annotated[dict[str, int], about("what the queue uses, by resource")]
+    requested: Annotated[dict[str, int], about("what the queue requests, by resource")]
     share: Annotated[float, about("the largest ratio of used to deserved amounts")]
     share_words: Annotated[str, about("`share` as text")]
 
@@ -69,10 +69,14 @@ class QueueExplanationForm(AnswerForm, kw_only=True, tag="QueueExplanation"):
 
     queue: Annotated[str, about("the queue")]
     exists: Annotated[bool, about("`true` if the queue exists")]
-    is_open: Annotated[bool, about("`true` if it is open")]
-    weight: Annotated[int | None, about("its weight; `null` if it does not exist")]
-    parent: Annotated[str | None, about("its parent, or `null`")]
-    reclaimable: Annotated[bool, about("`true` if other queues may reclaim from it")]
+    is_open: Annotated[bool, about("`true` if the queue is open")]
+    weight: Annotated[
+        int | None, about("the weight of the queue; `null` if the queue does not exist")
+    ]
+    parent: Annotated[str | None, about("the parent of the queue, or `null`")]
+    reclaimable: Annotated[
+        bool, about("`true` if other queues may reclaim resources from this queue")
+    ]
     share: Annotated[
         float | None, about("the largest ratio of used to deserved amounts; `null` if unknown")
     ]
@@ -80,9 +84,9 @@ class QueueExplanationForm(AnswerForm, kw_only=True, tag="QueueExplanation"):
     waiting_count: Annotated[int, about("number of waiting groups")]
     victims: Annotated[list[str], about("pods that the next session evicts for the queue")]
     losses: Annotated[list[str], about("pods of the queue that the next session evicts")]
-    resources: Annotated[list[QueueResourceForm], about("its resources")]
-    waiting: Annotated[list[WaitingGroupForm], about("the first of its waiting groups")]
-    holding: Annotated[list[HoldingGroupForm], about("its groups with pods on nodes")]
+    resources: Annotated[list[QueueResourceForm], about("the resources of the queue")]
+    waiting: Annotated[list[WaitingGroupForm], about("the first of the queue's waiting groups")]
+    holding: Annotated[list[HoldingGroupForm], about("the queue's groups that have pods on nodes")]
     queues: Annotated[list[QueueRowForm], about("all queues with groups or guarantees")]
 
 
@@ -90,10 +94,10 @@ class EveryQueueForm(Struct, forbid_unknown_fields=True):
     """A queue, with the number of its waiting groups."""
 
     queue: Annotated[str, about("the queue")]
-    weight: Annotated[int, about("its weight")]
-    deserved: Annotated[dict[str, float], about("what it deserves, by resource")]
-    allocated: Annotated[dict[str, int], about("what it uses, by resource")]
-    requested: Annotated[dict[str, int], about("what it requests, by resource")]
+    weight: Annotated[int, about("the weight of the queue")]
+    deserved: Annotated[dict[str, float], about("what the queue deserves, by resource")]
+    allocated: Annotated[dict[str, int], about("what the queue uses, by resource")]
+    requested: Annotated[dict[str, int], about("what the queue requests, by resource")]
     share: Annotated[float, about("the largest ratio of used to deserved amounts")]
     share_words: Annotated[str, about("`share` as text")]
     waiting: Annotated[int, about("number of waiting groups")]
@@ -105,8 +109,8 @@ class QueueAmountForm(Struct, forbid_unknown_fields=True):
     queue: Annotated[str, about("the queue")]
     resource: Annotated[str, about("the resource")]
     requested: Annotated[int, about("what the queue requests")]
-    allocated: Annotated[int, about("what it uses")]
-    deserved: Annotated[float, about("what it deserves")]
+    allocated: Annotated[int, about("what the queue uses")]
+    deserved: Annotated[float, about("what the queue deserves")]
     requested_words: Annotated[str, about("`requested` as text")]
     allocated_words: Annotated[str, about("`allocated` as text")]
     deserved_words: Annotated[str, about("`deserved` as text")]
@@ -158,7 +162,9 @@ class KueueQueueExplanationForm(AnswerForm, kw_only=True, tag="KueueQueueExplana
 
     next_steps: Annotated[list[NextStepForm], about("what to do next")]
     queue: Annotated[str, about("the queue")]
-    cluster_queue: Annotated[str | None, about("its ClusterQueue; `null` if that does not exist")]
+    cluster_queue: Annotated[
+        str | None, about("the ClusterQueue of the queue; `null` if there is no such ClusterQueue")
+    ]
     waiting_count: Annotated[int, about("number of workloads that wait for admission")]
     admitted_count: Annotated[int, about("number of admitted workloads")]
     amounts: Annotated[list[KueueAmountForm], about("the quotas of the ClusterQueue")]
@@ -191,7 +197,7 @@ class KueueQueuesExplanationForm(AnswerForm, kw_only=True, tag="KueueQueuesExpla
 
     waiting_count: Annotated[int, about("number of workloads that wait for admission")]
     queues: Annotated[list[KueueQueueForm], about("the ClusterQueues")]
-    amounts: Annotated[list[KueueQueueAmountForm], about("their quotas")]
+    amounts: Annotated[list[KueueQueueAmountForm], about("the quotas of the ClusterQueues")]
 
 
 class QuotaResourceForm(Struct, forbid_unknown_fields=True):
@@ -200,14 +206,14 @@ class QuotaResourceForm(Struct, forbid_unknown_fields=True):
     resource: Annotated[str, about("the resource")]
     used: Annotated[str, about("the used amount")]
     hard: Annotated[str, about("the limit")]
-    left: Annotated[str, about("the difference")]
+    left: Annotated[str, about("`hard` minus `used`")]
 
 
 class QuotaUserForm(Struct, forbid_unknown_fields=True):
     """A workload or another object that uses a ResourceQuota."""
 
     user: Annotated[str, about("the workload or object")]
-    objects: Annotated[int, about("number of its objects that count")]
+    objects: Annotated[int, about("number of objects that count against the quota")]
     amounts: Annotated[dict[str, str], about("what these objects use, by resource")]
     uses: Annotated[str, about("`amounts` as text")]
 
@@ -217,8 +223,8 @@ class QuotaWaitingForm(Struct, forbid_unknown_fields=True):
 
     pods: Annotated[int, about("number of missing pods")]
     workload: Annotated[str, about("the workload")]
-    since_s: Annotated[float | None, about("for how long, if known")]
-    why: Annotated[str, about("why they are not created")]
+    since_s: Annotated[float | None, about("for how long the pods have been missing, if known")]
+    why: Annotated[str, about("why the pods are not created")]
 
 
 class QuotaExplanationForm(AnswerForm, kw_only=True, tag="QuotaExplanation"):
@@ -228,22 +234,24 @@ class QuotaExplanationForm(AnswerForm, kw_only=True, tag="QuotaExplanation"):
     quota: Annotated[str, about("the ResourceQuota")]
     missing_pods: Annotated[int, about("number of pods that are not created because of the quota")]
     sufficient: Annotated[
-        dict[str, str], about("limits with which these pods would be created, by resource")
+        dict[str, str], about("limits with which the missing pods would be created, by resource")
     ]
-    resources: Annotated[list[QuotaResourceForm], about("its resources")]
-    waiting: Annotated[list[QuotaWaitingForm], about("workloads that wait for it")]
-    users: Annotated[list[QuotaUserForm], about("what uses it")]
+    resources: Annotated[list[QuotaResourceForm], about("the resources of the quota")]
+    waiting: Annotated[
+        list[QuotaWaitingForm], about("workloads that lack pods because of the quota")
+    ]
+    users: Annotated[list[QuotaUserForm], about("workloads and other objects that use the quota")]
 
 
 class QuotaRowForm(Struct, forbid_unknown_fields=True):
     """A ResourceQuota with its scarcest resource; amounts are quantities."""
 
     quota: Annotated[str, about("the ResourceQuota")]
-    resource: Annotated[str, about('the first of its scarcest resources, or `""`')]
-    scarcest: Annotated[str, about("its scarcest resources as text")]
+    resource: Annotated[str, about('the first of the quota\'s scarcest resources, or `""`')]
+    scarcest: Annotated[str, about("the quota's scarcest resources as text")]
     used: Annotated[str, about("the used amount of `resource`")]
     hard: Annotated[str, about("the limit of `resource`")]
-    left: Annotated[str, about("the difference")]
+    left: Annotated[str, about("`hard` minus `used`")]
     pods: Annotated[int, about("number of pods that are not created because of the quota")]
 
 
@@ -258,7 +266,7 @@ class ClassWorkloadForm(Struct, forbid_unknown_fields=True):
     """A workload whose pods use a PriorityClass."""
 
     workload: Annotated[str, about("the workload")]
-    pods: Annotated[int, about("number of its pods with the class")]
+    pods: Annotated[int, about("number of pods of the workload with the class")]
     pending: Annotated[int, about("number of these pods without a node")]
     requests: Annotated[str, about("`requested` as text")]
     requested: Annotated[dict[str, int], about("what these pods request, by resource")]
@@ -268,7 +276,7 @@ class ClassVictimsForm(Struct, forbid_unknown_fields=True):
     """Pods of a lower PriorityClass."""
 
     priority_class: Annotated[str, about("the class, or `no class`")]
-    value: Annotated[int, about("its value")]
+    value: Annotated[int, about("the value of the class")]
     pods: Annotated[int, about("number of pods that may be preempted")]
     with_budget: Annotated[int, about("number of these pods with a disruption budget")]
     against_budget: Annotated[
@@ -282,9 +290,9 @@ class PreemptorForm(Struct, forbid_unknown_fields=True):
     """A PriorityClass whose pods may preempt."""
 
     priority_class: Annotated[str, about("the class")]
-    value: Annotated[int, about("its value")]
-    policy: Annotated[str, about("its preemptionPolicy")]
-    pods: Annotated[int, about("number of its pods")]
+    value: Annotated[int, about("the value of the class")]
+    policy: Annotated[str, about("the preemptionPolicy of the class")]
+    pods: Annotated[int, about("number of pods of the class")]
     may_preempt: Annotated[int, about("number of pods that these pods may preempt")]
 
 
@@ -292,37 +300,41 @@ class PriorityClassExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassE
     """`fairlead explain pc/NAME`: a PriorityClass."""
 
     priority_class: Annotated[str, about("the class")]
-    value: Annotated[int, about("its value")]
-    global_default: Annotated[bool, about("`true` if it is the global default")]
-    preemption_policy: Annotated[str, about("its preemptionPolicy")]
+    value: Annotated[int, about("the value of the class")]
+    global_default: Annotated[bool, about("`true` if the class is the global default")]
+    preemption_policy: Annotated[str, about("the preemptionPolicy of the class")]
     problems: Annotated[list[str], about("sentences about possible mistakes")]
-    pods: Annotated[int, about("number of its pods")]
-    pending: Annotated[int, about("number of these pods without a node")]
-    requested: Annotated[dict[str, int], about("what these pods request, by resource")]
-    victims: Annotated[int, about("number of pods that these pods may preempt")]
+    pods: Annotated[int, about("number of pods of the class")]
+    pending: Annotated[int, about("number of pods of the class without a node")]
+    requested: Annotated[dict[str, int], about("what the pods of the class request, by resource")]
+    victims: Annotated[int, about("number of pods that the pods of the class may preempt")]
     victims_with_budget: Annotated[int, about("number of these victims with a disruption budget")]
     victims_against_budget: Annotated[
         int, about("number of these victims whose preemption would breach the budget")
     ]
     workloads: Annotated[list[ClassWorkloadForm], about("workloads whose pods use the class")]
     may_preempt: Annotated[
-        list[ClassVictimsForm], about("pods that its pods may preempt, by class")
+        list[ClassVictimsForm], about("pods that the pods of the class may preempt, by class")
     ]
-    preemptors: Annotated[list[PreemptorForm], about("classes whose pods may preempt its pods")]
+    preemptors: Annotated[
+        list[PreemptorForm], about("classes whose pods may preempt pods of this class")
+    ]
 
 
 class ClassRowForm(Struct, forbid_unknown_fields=True):
     """A PriorityClass, compared with all other PriorityClasses."""
 
     priority_class: Annotated[str, about("the class, or `no class`")]
-    value: Annotated[int, about("its value")]
-    global_default: Annotated[bool, about("`true` if it is the global default")]
-    policy: Annotated[str, about("its preemptionPolicy")]
-    pods: Annotated[int, about("number of its pods")]
+    value: Annotated[int, about("the value of the class")]
+    global_default: Annotated[bool, about("`true` if the class is the global default")]
+    policy: Annotated[str, about("the preemptionPolicy of the class")]
+    pods: Annotated[int, about("number of pods of the class")]
     requests: Annotated[str, about("`requested` as text")]
-    requested: Annotated[dict[str, int], about("what these pods request, by resource")]
-    may_preempt: Annotated[int, about("number of pods that these pods may preempt")]
-    may_be_preempted: Annotated[int, about("number of its pods that others may preempt")]
+    requested: Annotated[dict[str, int], about("what the pods of the class request, by resource")]
+    may_preempt: Annotated[int, about("number of pods that the pods of the class may preempt")]
+    may_be_preempted: Annotated[
+        int, about("number of pods of the class that other pods may preempt")
+    ]
 
 
 class PriorityClassesExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassesExplanation"):

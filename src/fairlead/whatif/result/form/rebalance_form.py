@@ -22,11 +22,11 @@ class RebalanceMoveForm(Struct, kw_only=True, forbid_unknown_fields=True):
 
     step: Annotated[int, about("number of the step, from 1")]
     pod: Annotated[str, about("the pod to evict")]
-    origin: Annotated[str, about("its node")] = field(name="from")
-    target: Annotated[str, about("the node of its replacement")] = field(name="to")
+    origin: Annotated[str, about("the node of the pod")] = field(name="from")
+    target: Annotated[str, about("the node of the pod's replacement")] = field(name="to")
     cordon: Annotated[str, about('the node to cordon before the eviction, or `""`')]
     places: Annotated[str, about('a waiting pod that gets room, or `""`')]
-    gain: Annotated[float, about("decrease of the sum of the squared loads")]
+    gain: Annotated[float, about("decrease of the sum of the squared loads of all nodes")]
     deviation: Annotated[float, about("`deviation` after the move")]
     points: Annotated[str, about("decrease of `deviation` in percentage points, as text")]
 

@@ -68,8 +68,8 @@ class ReplayPreemptionForm(Struct, forbid_unknown_fields=True):
 
     time: Annotated[str, about("the recorded time")]
     pod: Annotated[str, about("the preempted pod")]
-    node: Annotated[str, about("its node")]
-    priority: Annotated[int, about("its priority")]
+    node: Annotated[str, about("the node of the preempted pod")]
+    priority: Annotated[int, about("the priority of the preempted pod")]
     preemptor: Annotated[str, about('the pod that was probably nominated to the node, or `""`')]
 
 
@@ -90,8 +90,9 @@ class ReplayForm(AnswerForm, kw_only=True, tag="Replay"):
     average_score_lost: Annotated[
         float | UnsetType,
         about(
-            "of the pods whose recorded node does not have the highest score, the average "
-            "difference from the highest score; only with recorded nodes"
+            "average difference between the highest score and the score of the "
+            "recorded node, over the pods for which these scores differ; only with "
+            "recorded nodes"
         ),
     ] = UNSET
     tolerance_s: Annotated[

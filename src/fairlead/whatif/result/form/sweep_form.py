@@ -12,8 +12,8 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, about
 class WorstCaseForm(Struct, forbid_unknown_fields=True):
     """The worst case."""
 
-    case: Annotated[int, about("its number, from 1")]
-    parameters: Annotated[dict[str, Any], about("the values of its parameters")]
+    case: Annotated[int, about("the number of the case, from 1")]
+    parameters: Annotated[dict[str, Any], about("the values of the parameters in this case")]
 
 
 class SweepConditionForm(Struct, forbid_unknown_fields=True):
@@ -21,7 +21,7 @@ class SweepConditionForm(Struct, forbid_unknown_fields=True):
 
     condition: Annotated[str, about("the condition")]
     holds: Annotated[bool, about("`true` if the condition holds in at least one case")]
-    cases: Annotated[list[int], about("the numbers of these cases")]
+    cases: Annotated[list[int], about("the numbers of the cases in which the condition holds")]
 
 
 class SweepMeasureForm(Struct, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class SweepMeasureForm(Struct, forbid_unknown_fields=True):
         str,
         about('the parameters of the case with the largest value; `""` if all values are equal'),
     ]
-    case: Annotated[int, about("the number of this case")]
+    case: Annotated[int, about("the number of the case with the largest value")]
 
 
 class SweepCaseForm(Struct):
@@ -46,15 +46,19 @@ class SweepCaseForm(Struct):
     The names of the parameters are fields, too, so unknown fields are allowed.
     """
 
-    case: Annotated[int, about("its number, from 1; each parameter is a further field, as text")]
-    pending: Annotated[int | None, about("pods that are pending at the end")]
-    lost: Annotated[int | None, about("pods of failed nodes that are not back")]
-    undrained: Annotated[int | None, about("pods that a drain did not remove")]
-    pdb_breaches: Annotated[int | None, about("pods that were displaced against a budget")]
-    evicted: Annotated[int | None, about("evicted pods")]
-    preempted: Annotated[int | None, about("preempted pods")]
+    case: Annotated[
+        int, about("the number of the case, from 1; each parameter is a further field, as text")
+    ]
+    pending: Annotated[int | None, about("number of pods that are pending at the end")]
+    lost: Annotated[int | None, about("number of pods of failed nodes that do not run again")]
+    undrained: Annotated[int | None, about("number of pods that a drain did not remove")]
+    pdb_breaches: Annotated[
+        int | None, about("number of pods that were displaced against a budget")
+    ]
+    evicted: Annotated[int | None, about("number of evicted pods")]
+    preempted: Annotated[int | None, about("number of preempted pods")]
     displaced_again: Annotated[
-        int | None, about("loops in which pods are displaced again and again")
+        int | None, about("number of loops in which pods are displaced again and again")
     ]
     waited_longest_s: Annotated[float | None, about("the longest wait for a node")]
     waited_p95_s: Annotated[float | None, about("95th percentile of the waits for a node")]
@@ -66,9 +70,11 @@ class SweepCaseForm(Struct):
         ),
     ]
     cost: Annotated[float | None, about("cost of the autoscaler's nodes")]
-    node_hours: Annotated[float | None, about("hours of the autoscaler's nodes")]
-    nodes_added: Annotated[int | None, about("nodes that the autoscaler added")]
-    completed: Annotated[int | None, about("completed pods")]
+    node_hours: Annotated[
+        float | None, about("running hours of the autoscaler's nodes, summed over these nodes")
+    ]
+    nodes_added: Annotated[int | None, about("number of nodes that the autoscaler added")]
+    completed: Annotated[int | None, about("number of completed pods")]
     cpu_share: Annotated[float | None, about("share of cpu that is requested (0 to 1)")]
     memory_share: Annotated[float | None, about("share of memory that is requested (0 to 1)")]
     virtual_s: Annotated[float | None, about("the simulated time")]
@@ -81,5 +87,7 @@ class SweepResultForm(AnswerForm, kw_only=True, tag="SweepResult"):
     rank_by: Annotated[str, about("the measure that defines the worst case")]
     worst: Annotated[WorstCaseForm, about("the worst case")]
     fail_on: Annotated[list[SweepConditionForm], about("the conditions of `--fail-on`")]
-    measures: Annotated[list[SweepMeasureForm], about("the measures that are not 0 in every case")]
+    measures: Annotated[
+        list[SweepMeasureForm], about("the measures that differ from 0 in at least one case")
+    ]
     cases: Annotated[list[SweepCaseForm], about("all cases")]
