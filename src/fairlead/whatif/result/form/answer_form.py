@@ -13,7 +13,7 @@ def about(description: str) -> Meta:
 
 
 class NextStepForm(Struct, forbid_unknown_fields=True):
-    """A next step: a sentence, and the command that carries it out."""
+    """A next step: a sentence, and the command that carries out the step."""
 
     sentence: Annotated[str, about("what to do")]
     options: Annotated[

@@ -118,9 +118,7 @@ class DownPodsForm(Struct, forbid_unknown_fields=True):
     count: Annotated[int, about("number of pods")]
     pods: Annotated[list[str], about("the pods")]
     on: Annotated[list[str], about("the node of each pod")]
-    down_s: Annotated[
-        float | None, about("the longest time for which a pod is down, if it is known")
-    ]
+    down_s: Annotated[float | None, about("the longest time for which a pod is down, if known")]
     where: Annotated[str, about("`on` as text")]
     why: Annotated[str, about("why no other node takes the pods")]
 

@@ -26,7 +26,7 @@ class PendingWorkloadForm(Struct, forbid_unknown_fields=True):
     """A workload with pending pods."""
 
     workload: Annotated[str, about("the workload")]
-    pods: Annotated[int, about("number of its pods with this reason")]
+    pods: Annotated[int, about("number of pods of the workload with this reason")]
     pod: Annotated[str, about("the first of these pods, and the number of other pods")]
     why: Annotated[str, about("the reason")]
     longest_s: Annotated[float | None, about("age of the oldest of these pods, if known")]
@@ -49,7 +49,7 @@ class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
     """A workload with pods that have a node but are not ready."""
 
     workload: Annotated[str, about("the workload")]
-    pods: Annotated[int, about("number of its pods with this reason")]
+    pods: Annotated[int, about("number of pods of the workload with this reason")]
     pod: Annotated[str, about("the first of these pods, and the number of other pods")]
     why: Annotated[str, about("the reason")]
 

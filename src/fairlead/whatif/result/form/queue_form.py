@@ -142,19 +142,19 @@ class KueueWaitingForm(Struct, forbid_unknown_fields=True):
     """A workload that waits for admission."""
 
     workload: Annotated[str, about("the workload")]
-    queue: Annotated[str, about("its LocalQueue")]
-    pods: Annotated[int, about("number of its pods")]
-    priority: Annotated[int, about("its priority")]
-    why: Annotated[str, about("why it waits, as Kueue states it")]
+    queue: Annotated[str, about("the LocalQueue of the workload")]
+    pods: Annotated[int, about("number of pods of the workload")]
+    priority: Annotated[int, about("the priority of the workload")]
+    why: Annotated[str, about("why the workload waits, as Kueue states it")]
 
 
 class KueueAdmittedForm(Struct, forbid_unknown_fields=True):
     """An admitted workload."""
 
     workload: Annotated[str, about("the workload")]
-    queue: Annotated[str, about("its LocalQueue")]
-    pods: Annotated[int, about("number of its pods")]
-    uses: Annotated[str, about("what it uses, as text")]
+    queue: Annotated[str, about("the LocalQueue of the workload")]
+    pods: Annotated[int, about("number of pods of the workload")]
+    uses: Annotated[str, about("what the workload uses, as text")]
 
 
 class KueueQueueExplanationForm(AnswerForm, kw_only=True, tag="KueueQueueExplanation"):
@@ -293,7 +293,9 @@ class PreemptorForm(Struct, forbid_unknown_fields=True):
     value: Annotated[int, about("the value of the class")]
     policy: Annotated[str, about("the preemptionPolicy of the class")]
     pods: Annotated[int, about("number of pods of the class")]
-    may_preempt: Annotated[int, about("number of pods that these pods may preempt")]
+    may_preempt: Annotated[
+        int, about("number of pods of the explained class that these pods may preempt")
+    ]
 
 
 class PriorityClassExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassExplanation"):
