@@ -20,7 +20,7 @@ View = TypeVar("View", bound=ApiObject)
 
 
 def built(view: type[View], api_version: str, value: Json) -> View:
-    """Return the object `value` of the kind `view` in `api_version`.
+    """Return `value`, an object in `api_version`, as an instance of the class `view`.
 
     Raises DecodeError for an unknown field or a field of the wrong type.
     """
@@ -33,7 +33,7 @@ def built(view: type[View], api_version: str, value: Json) -> View:
 
 
 def built_as_read(view: type[View], value: Json) -> View:
-    """Return the object `value` of the kind `view`, for which Fairlead has no schema.
+    """Return `value` as an instance of the class `view`, for whose kind Fairlead has no schema.
 
     Raises DecodeError for a field that `view` does not have, or a field of the wrong type.
     """
@@ -52,8 +52,8 @@ def _refusal(view: type[View], value: Json, path: str, problem: str, near: str) 
 def _unread_fields(value: Any, view: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield (path, nearest known name or "") of each field in `value` that `view` does not have.
 
-    The value of a field is searched too if the type of the field is a view. Fields of other types,
-    such as lists of views, are not searched.
+    If the type of a field is a Struct, the fields of its value are searched, too. Lists are not
+    searched.
     """
     if not (
         isinstance(value, dict) and isinstance(view, type) and issubclass(view, msgspec.Struct)

@@ -125,7 +125,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def packing(self) -> tuple[PackingRow, ...]:
-        """How tightly pods are placed in the dump and in both runs; () if not rescheduled."""
+        """How tightly pods are placed in the dump and both runs; () if no pods are rescheduled."""
         return self.effect.packing
 
     @property

@@ -410,8 +410,8 @@ class Cluster:
     def bound_shapes(self) -> Counter[Shape]:
         """Return the number of pods that have a node, by `Shape` (the spec as scheduling reads it).
 
-        Equal pods that were loaded together from a dump have equal requests, and may all be counted
-        under the shape of one of these pods.
+        Similar pods that were loaded in bulk (`Replicas`) may all be counted under the shape of one
+        of these pods. Their requests are equal.
         """
         found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
         for one, count in self.pods.group_sizes().items():

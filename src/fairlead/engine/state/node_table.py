@@ -48,8 +48,8 @@ EXACT_BELOW: Final = 1 << 45
 class PlacedReplicas(Struct, frozen=True):
     """Loaded pods: the i-th pod of `replicas` is on `nodes[i]`.
 
-    All of these pods have the same requests, ports and pod affinity as the pod in the field
-    `replica`. `make(replicas, index)` returns the PodInfo of `replicas[index]`.
+    All of these pods have the same requests, ports and pod affinity as `replica`, which is one of
+    them. `make(replicas, index)` returns the PodInfo of `replicas[index]`.
     """
 
     replicas: Replicas
@@ -100,13 +100,14 @@ class _Columns:
 class NodeTable:
     """The nodes of the cluster and their columns; each node has a row.
 
-    `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
-    `unusual` are the rows of nodes whose allocatable cpu or memory is 0, or is at least EXACT_BELOW
-    (2^45) units. `resource_epoch` increases when an extended resource gains, changes or loses its
-    DeviceClass, because this may affect all nodes. The entry of a node in `taint_ids` is 0 if the
-    node has no taints. Nodes with the same entry have the same taints in the same order, apart from
-    timeAdded. Nodes with equal taints usually, but not always, have the same entry. The columns are
-    read-only, because plugins get slices of them, and a slice is not a copy.
+    `node_log` contains the rows whose Node object changed, and `pod_log` contains the rows whose
+    pods changed. `unusual` are the rows of nodes whose allocatable cpu or memory is 0, or is at
+    least EXACT_BELOW (2^45) units. `resource_epoch` increases when an extended resource gains,
+    changes or loses its DeviceClass, because this may affect all nodes. The entry of a node in
+    `taint_ids` is 0 if the node has no taints. Nodes with the same entry have the same taints in
+    the same order, apart from timeAdded. Nodes with equal taints usually, but not always, have the
+    same entry. The columns are read-only, because plugins get slices of them, and a slice is not a
+    copy.
     """
 
     # CPython finds attributes and methods of an object with more than 30 attributes slowly, unless

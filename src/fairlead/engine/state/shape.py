@@ -103,7 +103,7 @@ class Shape:
     def __init__(self, shape_id: int, pod: Pod, sums: _Sums, like: Shape | None = None) -> None:
         """Compile the shape of `pod`, whose requests add up to `sums`.
 
-        `like` is a shape that differs only in its affinity, if one is known.
+        `like` is a known shape that differs from the new shape only in its affinity, or None.
         """
         spec = pod.spec
         self.id = shape_id

@@ -206,7 +206,7 @@ def _decoded(
 def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
     """Return the events of `event`, which is an Event or an EventList.
 
-    Raises InputError for another kind or version.
+    Raises InputError if `event` has another kind or version.
     """
     if event.api_version != API_VERSION or event.kind not in ("Event", "EventList"):
         found = f"{event.kind or 'an object'} of {event.api_version or 'no apiVersion'}"

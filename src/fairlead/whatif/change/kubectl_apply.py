@@ -7,9 +7,9 @@
 Fields that are in `original` but not in `modified` are removed from `current`. Then `modified` is
 merged into `current` by the strategic merge rules. Lists of objects are merged by their merge key,
 and null removes a field. If a volume or the strategy of a Deployment changes, it keeps only the
-fields that it has in `modified` ($retainKeys). The status stays as it is. If there is no such
-annotation, `original` is unknown, so only null and $retainKeys remove fields. Custom resources have
-no merge keys, so their lists are replaced.
+fields that it has in `modified` ($retainKeys). The status stays as it is. If the existing
+object lacks the annotation, `original` is unknown, so only null and $retainKeys remove fields.
+Custom resources have no merge keys, so their lists are replaced.
 
     original  containers: [{name: app, image: a:1}, {name: log, image: l:1}]
     modified  containers: [{name: app, image: a:2}]

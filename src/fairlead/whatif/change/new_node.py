@@ -83,7 +83,7 @@ def models_of(like: str) -> list[str]:
 
 
 class Models(Struct, frozen=True):
-    """Nodes to copy: `turn` are the names of the nodes to copy in one turn, `by_name` the Nodes."""
+    """Nodes to copy: `turn` has the names of the nodes of one turn, and `by_name` has the Nodes."""
 
     turn: Sequence[str]
     by_name: Mapping[str, Manifest]
@@ -143,8 +143,8 @@ class _Model(Struct, frozen=True):
 
     `template` is the new node without its name. The other fields belong to the existing node.
     `own_labels` are the keys of its labels whose values name the node itself. `dependents` are its
-    CSINode and its ResourceSlices, `capacities` its CSIStorageCapacities, and `static_pods` its
-    static pods. `daemon_pods` are its pods whose DaemonSet is not in the snapshot.
+    CSINode and its ResourceSlices, `capacities` are its CSIStorageCapacities, and `static_pods` are
+    its static pods. `daemon_pods` are its pods whose DaemonSet is not in the snapshot.
     """
 
     name: str

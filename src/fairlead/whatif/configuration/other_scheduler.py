@@ -3,8 +3,8 @@
 Pods with the schedulerName of such a scheduler are scheduled by the rules of kube-scheduler.
 
 If no configuration contains a schedulerName and no bound pod has it, the name may be a mistake.
-Pods with such a name stay pending; `no_scheduler` returns the reason, and `unknown_schedulers` the
-notes.
+Pods with such a name stay pending; `no_scheduler` returns the reason, and `unknown_schedulers`
+yields the notes.
 """
 
 from __future__ import annotations

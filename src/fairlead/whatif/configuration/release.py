@@ -52,7 +52,7 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return a copy whose `general` also has the `gates` that it does not set itself."""
+        """Return a copy in which `general` also has the `gates` that `general` does not set."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property

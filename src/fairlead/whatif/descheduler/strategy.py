@@ -190,7 +190,7 @@ def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
 
 
 def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
-    """Evict pods whose containers together were restarted at least as often as `args` states.
+    """Evict pods whose containers have restarted `args.pod_restart_threshold` times or more in all.
 
     Only pods in one of the states `args.states` are evicted; without states, pods in any state.
 

@@ -74,7 +74,8 @@ def is_about_group(
 
     A pod of the batch scheduler is explained with its group. A pod that names a group in a label is
     also explained with the group, if the pod's schedulerName is unknown. A schedulerName is known
-    if a profile or a pod with a node has it.
+    if a scheduler profile has this name, or if a pod with this schedulerName is bound to a node.
+    The name `fairlead` is always known.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True

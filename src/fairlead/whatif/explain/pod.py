@@ -128,10 +128,11 @@ class Explanation(Struct, frozen=True):
     `larger_node` is larger than `new_node`, so that fewer copies of it are enough
     (`fewer_larger_nodes`); None if there is no such node.
 
-    `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
-    it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start, so that
-    the scheduler does not bind the pod; otherwise "". `for_group` says how many new nodes would let
-    this group start. `for_group` is None if no node or copy of a node would take the pod itself.
+    `is_terminating` says whether the pod is being deleted, and `is_static` says whether a kubelet
+    runs it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start, so
+    that the scheduler does not bind the pod; otherwise "". `for_group` says how many new nodes
+    would let this group start. `for_group` is None if no node or copy of a node would take the pod
+    itself.
 
     If a pending pod fits no node, `unmet` contains sentences about the cause
     (`unmet_requirements`). The sentences name labels that no node has, or taints of nodes that

@@ -105,7 +105,8 @@ def explain_steps(causes: Iterable[PodCause], arguments: Sequence[str]) -> Itera
 def quota_steps(message: str, namespace: str, arguments: Sequence[str]) -> Iterator[NextStep]:
     """Yield the command that explains the quota of `namespace` that refuses pods by `message`.
 
-    Nothing is yielded for another message. `explain_steps` explains `arguments`.
+    Nothing is yielded if `message` is not about an exceeded quota. `explain_steps` explains
+    `arguments`.
     """
     excess = QuotaExcess.read(message)
     if excess is not None:

@@ -1,8 +1,9 @@
 """Explains a ResourceQuota: what is used and left, who uses it, and which workloads wait for it.
 
-The usage comes from the status of the quota, as `kubectl describe quota` shows it. A quota without
-a status, as in a file of manifests, is counted. The messages in the statuses of workloads show
-which workloads wait. For Jobs, a trial shows whether they wait (`explain.uncreated_pod`).
+The usage comes from the status of the quota, as `kubectl describe quota` shows it. If a quota has
+no status, as in a file of manifests, its usage is counted from the objects in its namespace. The
+messages in the statuses of workloads show which workloads wait. For Jobs, a trial shows whether
+they wait (`explain.uncreated_pod`).
 """
 
 from __future__ import annotations

@@ -224,10 +224,10 @@ def pods_to_replace(
 ) -> list[PodInfo]:
     """Return the `pods` that have an old template, and that the rollout replaces.
 
-    `pods` are the pods of `workload`, and `controllers` the objects that it controls. `kept` is the
-    result of `kept_revisions`: pods that keep their revision are left out. The result is [] if the
-    workload is paused, if its controller has not observed its last change, or if the dump does not
-    tell which template is current.
+    `pods` are the pods of `workload`, and `controllers` are the objects that it controls. `kept` is
+    the result of `kept_revisions`: pods that keep their revision are left out. The result is [] if
+    the workload is paused, if its controller has not observed its last change, or if the dump does
+    not tell which template is current.
     """
     if workload.kind is DEPLOYMENT:
         if mapping(workload.value, "spec").get("paused") is True:

@@ -32,7 +32,7 @@ def single_pods(model: ClusterModel) -> list[PodInfo]:
 def key_of_equal_pods(pod: PodInfo) -> Hashable:
     """Return a key that is the same for pods that fit the same nodes.
 
-    A pod with claims is equal to no other pod, and neither is a pod with a nominated node.
+    A pod with volumes, ResourceClaims or a nominated node has a key of its own.
     """
     spec, status = pod.pod.spec, pod.pod.status
     is_special = pod.shape.has_volumes or spec.resource_claims or status.nominated_node_name
@@ -91,7 +91,8 @@ def _most_free(model: ClusterModel, nodes: Sequence[str]) -> tuple[int, int]:
 def _depends_on_others(model: ClusterModel, pod: PodInfo) -> bool:
     """Return whether the start of another pod can make a node suitable for `pod`.
 
-    A plugin of the user may depend on anything.
+    The result is also True if the profile has a plugin that may depend on anything, such as a
+    user's plugin.
     """
     spec, profile = pod.pod.spec, model.profile_of(pod)
     spread = original_of(profile.framework.find(PodTopologySpread.name))

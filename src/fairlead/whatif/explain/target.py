@@ -410,8 +410,8 @@ def _kind_of(target: str) -> str:
 def _group_of_volcano_job(written: Sequence[Manifest], target: str) -> str:
     """Return `podgroup/NAMESPACE/NAME` if `target` is a Volcano Job in `written`, else `target`.
 
-    `written` contains the PodGroup that simulates the Job. If `target` is "", the only Volcano Job
-    is meant, if there are no other pods or workloads.
+    `written` contains the PodGroup that simulates the Job. If `target` is "", it means the only
+    Volcano Job, but only if `written` has no other pods or workloads.
     """
     jobs = [one for one in written if _is_volcano_job(one)]
     if target:

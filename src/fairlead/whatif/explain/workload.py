@@ -528,10 +528,10 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
 def _next_missing(workload: Manifest, pods: Iterable[PodInfo]) -> int | None:
     """Return the ordinal of the pod that the StatefulSet `workload` creates next.
 
-    `pods` are its unfinished pods without those that terminate: the StatefulSet creates the pods of
-    all other wanted ordinals, the lowest ordinal first. A pod that terminates or has ended is
-    replaced by a pod of the same name once it is deleted. Return None if no pod is missing, and for
-    workloads of other kinds.
+    `pods` are the pods of `workload` that are neither finished nor terminating. The StatefulSet
+    creates the pods of all other wanted ordinals, the lowest ordinal first. A pod that terminates
+    or has ended is replaced by a pod of the same name once it is deleted. Return None if no pod is
+    missing, and for workloads of other kinds.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet, processReplica
     """

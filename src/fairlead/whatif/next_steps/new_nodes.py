@@ -129,10 +129,10 @@ def new_nodes_for(
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes at the end of another run. If a node occurs in both runs,
-    its pods of both runs count. `left` names nodes that pods of `pending` left. A node without pods
-    of these workloads is suitable only if it has no taints, and if no `pending` pod waits because
-    of a rule, such as affinity. If `spread_counts` is False, topology spread does not count as such
-    a rule: a zone without pods may admit the pods.
+    its pods of both runs count. `left` contains the names of nodes that pods of `pending` had to
+    leave. A node without pods of these workloads is suitable only if it has no taints, and if no
+    `pending` pod waits because of a rule, such as affinity. If `spread_counts` is False, topology
+    spread does not count as such a rule: a zone without pods may admit the pods.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:

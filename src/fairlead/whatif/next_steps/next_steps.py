@@ -200,7 +200,7 @@ def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
 
 
 class _Row(NamedTuple):
-    """A function that yields steps; `tries` means that it may try them, each in a simulation."""
+    """A function that yields steps; `tries` is set if the function may try steps in simulations."""
 
     steps: Callable[[StepContext], Iterable[NextStep]]
     tries: bool = False

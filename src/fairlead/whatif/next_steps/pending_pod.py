@@ -734,8 +734,9 @@ def _added_nodes(
 ) -> NextStep:
     """Return a what-if with the new nodes `found`.
 
-    `added` is the number of nodes that the question adds already, and `like` its value of --like;
-    the what-if adds these, too. `verb` is the first word or words of the text, and `rest` its end.
+    The what-if also adds the nodes that the question adds already: `added` is their number, and
+    `like` is the question's value of --like. The text of the step begins with `verb` and ends with
+    `rest`.
     """
     total = NewNodes(added + found.count, found.like)
     words = found.words

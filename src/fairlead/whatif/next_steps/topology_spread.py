@@ -317,7 +317,7 @@ def _honoring_taints(
 def _in_time(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
     """Return a what-if with the arguments `edits`; if nodes fail, they fail after the edits.
 
-    The failure is delayed by EARLIER, unless the question has a delay already. So the rollout of
+    If the question has no delay of its own, the failure is delayed by EARLIER. So the rollout of
     the edited workloads is over when the nodes fail.
     """
     options, failures = shlex.join(edits), context.answer.change.failures

@@ -103,7 +103,7 @@ def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
     If the change adds nodes, they are added before the replica. A simulation is made only in three
     cases: a quota may refuse the replica, the pods of the workload may find a node only because of
     the change, or their rules may require the nodes that the change empties. In the simulation, a
-    pod must run on a node that takes pods after the change. Without a simulation, the result is
+    pod must run on a node that takes pods after the change. If no simulation is made, the result is
     True.
     """
     ref, change = one.workload, context.answer.change
@@ -146,7 +146,7 @@ def _may_make_room(change: ClusterChange) -> bool:
 
 
 def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
-    """Return the time (ns) without a ready pod of `workload`; infinity if it lasts to the end."""
+    """Return how long (ns) `workload` has no ready pod; infinity if it has none at the end."""
     found = effect.changed.workloads.get(workload)
     if found is None or found.lowest:
         return 0

@@ -91,7 +91,10 @@ def _subject(used: Sequence[_UsedVolume]) -> str:
 
 
 def _needs(used: Sequence[_UsedVolume], place: Place, *, may_get_group: bool) -> str:
-    """Return what the pods of `used` need, with a node group as an option if `may_get_group`."""
+    """Return a clause that says what the pods of `used` need.
+
+    If `may_get_group` is set, a node group is one of the options.
+    """
     pods = len({pod for one in used for pod in one.pods})
     whose = "its" if len(used) == 1 else "their"
     which = f"{whose} pod needs" if pods == 1 else f"{whose} {pods:,} pods need"

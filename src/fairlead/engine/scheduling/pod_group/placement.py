@@ -209,7 +209,7 @@ def _assume(
 
 
 def _place(decision: Decision) -> tuple[str, CycleState] | None:
-    """Return the node on which to assume the pod, and the CycleState; None if no node fits."""
+    """Return (node on which to assume the pod, CycleState); None if there is no such node."""
     if isinstance(decision, Placement):
         return decision.node.name, decision.state
     if decision.post_filter_result is None or not decision.nominated_node or decision.state is None:

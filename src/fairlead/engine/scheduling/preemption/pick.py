@@ -32,8 +32,8 @@ def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
     """Return the best candidates among the nodes at `potential`; None if there is no candidate.
 
     If several candidates tie for best, `columns` stores them. The next search compares only these
-    candidates and the nodes that have changed since. A single best candidate is not stored. The
-    next search must then compare the costs of all candidates, to find the rule that decides
+    candidates and the nodes that have changed since. A single best candidate is not stored, because
+    the next search must compare the costs of all candidates to find the rule that decides
     (`Pick.rule`).
     """
     best = columns.best_of(potential)

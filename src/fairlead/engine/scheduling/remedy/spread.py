@@ -63,8 +63,8 @@ def _fewer_domains(framework: Framework, constraint: TopologySpreadConstraint) -
     """Return up to _FEWER_DOMAINS_MAX lower values of minDomains, highest first.
 
     Values above the number of domains have the same effect as the current value, so they are left
-    out. The number of domains that count for the pod can be lower, for example because of its node
-    affinity.
+    out. There are several values to try: the number of domains that count for the pod can be lower,
+    for example because of its node affinity.
     """
     present = constraint.min_domains or 1
     if present == 1:

@@ -343,10 +343,9 @@ class DaemonSetRule:
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
-        """Return how many more nodes have an available pod than should run a pod.
+        """Return (nodes with an available pod) - (nodes that should run a pod), but at least 0.
 
-        Returns 0 if the difference is negative. On a node with outdated pods, only the outdated
-        pods count.
+        On a node with outdated pods, only the outdated pods count.
         """
         found = 0
         for names in pods.by_slot.values():

@@ -117,8 +117,8 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
 def several_budgets_warning(pod: ObjectRef, chosen: str) -> RecordEvent:
     """Return the warning about a pod that several budgets select.
 
-    According to the warning, the budget with the name `chosen` was chosen. The caller passes the
-    first name in alphabetical order.
+    `chosen` is the budget that the warning names. The caller passes the first name in alphabetical
+    order.
     """
     # upstream: disruption.go:getPdbForPod, which syncs only that budget
     note = (

@@ -116,7 +116,7 @@ class ServiceEndpoints:
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 if changes are recorded, else the time of the next retry, or None."""
+        """Return 0 if changes wait for a sync, else the time of the next retry (None: no retry)."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -62,8 +62,8 @@ OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 class JobRule:
     """Decides which pods of `job` to create and delete; `progress` counts the finished pods.
 
-    `is_over` is set if the Job's status has a final condition, `is_deleting` if the Job is being
-    deleted.
+    `is_over` is set if the Job's status has a final condition. `is_deleting` is set if the Job is
+    being deleted.
 
     If a newer version of a Job has an equal rule, its pods are not examined again (`PodSets`).
     `job` and `progress` are not compared. So all parts of the Job that can change the decision must

@@ -327,7 +327,7 @@ class PodSet:
         self._slots, self._by_slot = slots, {}
 
     def count_restarts(self) -> None:
-        """Set `restarts` to the numbers of container restarts, unless `restarts` is set already.
+        """If `restarts` is None, set it to the numbers of container restarts.
 
         After this call, `put` keeps the numbers current.
         """

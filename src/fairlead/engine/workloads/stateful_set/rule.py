@@ -289,7 +289,7 @@ def _together(one: Plan, other: Plan) -> Plan:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """Return a volume for each of `claims`, and the volumes in `described` with other names."""
+    """Return the volumes of `pod`: one for each of `claims`, and the others in `described`."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

@@ -1,9 +1,10 @@
 """How the LimitRanges of a namespace change the requests that a VerticalPodAutoscaler recommends.
 
 LimitRanger changes a pod before the VPA's webhook does. So the requests and limits that the webhook
-reads include the defaults of the LimitRanges. The target of a container becomes its request, and
-the limit changes by the same ratio. The webhook caps the target so that the new request and the new
-limit are within the `min` and `max` that LimitRanges set for containers.
+reads include the defaults of the LimitRanges. The recommended amount (the target) becomes the
+request of a container, and the limit changes by the same ratio. The webhook caps the target so that
+the new request and the new limit are within the `min` and `max` that LimitRanges set for
+containers.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/limitrange/limit_range_calculator.go,
 pkg/utils/vpa/capping.go: applyContainerLimitRange

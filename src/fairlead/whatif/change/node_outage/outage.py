@@ -151,7 +151,7 @@ def read_behaviour(source: str, text: str) -> str:
 def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], str]:
     """Return (nodes, kubelet behaviour) for nodes that fail and return again and again.
 
-    `text` is `NODE` or `NODE@DOWN/UP`; DOWN is the duration of each failure, and UP the time
+    `text` is `NODE` or `NODE@DOWN/UP`; DOWN is the duration of each failure, and UP is the time
     between failures. Raises InputError; the message names the option or file `source`.
     """
     nodes, sign, times = text.partition("@")

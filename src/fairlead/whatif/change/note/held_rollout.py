@@ -185,8 +185,9 @@ def awaited_in_order(owner: Manifest, after: Json, inventory: Inventory) -> str:
 def awaited_in_rollout(before: Manifest, after: Json, inventory: Inventory) -> ObjectRef | None:
     """Return the unready pod for which the rollout of a StatefulSet waits.
 
-    `after` is the workload `before` after the change. Return None if there is no such pod, if the
-    template does not change, or for another kind of workload or update strategy.
+    `after` is the workload `before` after the change. Return None if there is no such pod, or if
+    the template does not change. Also return None if the workload is not a StatefulSet, or if its
+    update strategy is OnDelete.
     """
     if before.kind is not STATEFUL_SET or _template(after) == _template(before.value):
         return None

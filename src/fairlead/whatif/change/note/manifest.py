@@ -3,8 +3,8 @@
 - Kubernetes no longer serves the apiVersion of the manifest.
 - The object is a hook that Helm or Argo CD creates at another time, such as `helm test`.
 - A field was removed from the manifest, but the existing object has no annotation
-  last-applied-configuration. Then kubectl apply cannot know that the field was removed. Helm can,
-  from its last release.
+  last-applied-configuration. Then kubectl apply cannot know that the field was removed. Helm knows
+  the field from its last release.
 - A PodDisruptionBudget selects no pod.
 - A ConfigMap or Secret that pods need does not exist (`absent_reference`).
 """

@@ -83,7 +83,8 @@ class SystemReservations:
         """Find the amounts that `nodes` reserve; nodes without allocatable amounts are ignored.
 
         `stated` are the instance types of a file; the types of `nodes` may be among them. `limited`
-        are the names of nodes whose number of pods is not that of new nodes.
+        names the nodes whose node class limits the number of pods; this number is not used for new
+        nodes.
         """
         self._stated = {one.name: one for one in stated}
         self._newest: dict[str, Node] = {}  # by instance type

@@ -1,7 +1,7 @@
 """The labels of AWS instance types, as Karpenter's provider for AWS sets them on its nodes.
 
-    listed   all labels, from the output of `aws ec2 describe-instance-types`
-    named    the labels that follow from the name and the size of a type
+    labels_of_listed   all labels, from the output of `aws ec2 describe-instance-types`
+    labels_of_named    the labels that follow from the name and the size of a type
 
 A value "" means that nodes of the type do not have the label.
 

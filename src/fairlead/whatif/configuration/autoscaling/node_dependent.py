@@ -61,10 +61,10 @@ def with_type_dependents(
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
     """Return (`config` with the CSINode and ResourceSlices for new nodes, notes).
 
-    The objects are copied from an existing node that has a CSINode or ResourceSlices. A node with
-    the NodePool and instance type of the new node is the first choice, and a node with only the
-    instance type the second. If no such node exists, only the CSINode is copied, from a node of the
-    NodePool. If there are several such nodes, nodes in service are preferred.
+    The objects are copied from an existing node that has a CSINode or ResourceSlices. The first
+    choice is a node with the NodePool and instance type of the new node. The second choice is a
+    node with only the instance type. If neither exists, only the CSINode is copied, from a node of
+    the NodePool. Among nodes of equal choice, nodes in service are preferred.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}

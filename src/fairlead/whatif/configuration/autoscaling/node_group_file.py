@@ -1,6 +1,7 @@
 """The file of `--node-groups`: node groups and flags for a simulated Cluster Autoscaler.
 
-tools/form_schema.py writes its JSON schema, docs/node-groups-schema.json, from the forms here.
+tools/form_schema.py writes its JSON schema, docs/node-groups-schema.json, from the classes in this
+module.
 """
 
 from __future__ import annotations

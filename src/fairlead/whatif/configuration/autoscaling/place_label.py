@@ -65,8 +65,8 @@ def labels_of_zones(nodes: Iterable[Node], topology: Mapping[str, frozenset[str]
 def labels_in(zone: str, places: Places) -> Mapping[str, str]:
     """Return the labels of a new node in `zone`, which need not be a zone of `places`.
 
-    If the value of a label is the zone itself in all other zones, its value in a new zone is the
-    new zone.
+    If a label has the name of the zone as its value in every zone of `places`, its value in a new
+    zone is the name of the new zone.
     """
     if zone in places or not zone:
         return places.get(zone, {})

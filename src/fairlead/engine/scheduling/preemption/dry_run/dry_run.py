@@ -149,7 +149,7 @@ class _LowestPriorities:
         self._labels = labels
 
     def _start(self, table: NodeTable) -> list[int]:
-        """Start over; return the rows for which the caller must compute the lowest priority.
+        """Replace `_column`; return the rows for which the caller must compute the lowest priority.
 
         Usually, the columns of `_victims` contain the lowest priorities of all rows, and the result
         is []. For a small cluster, or if the columns would take too much memory, the result

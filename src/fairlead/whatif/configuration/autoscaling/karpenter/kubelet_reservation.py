@@ -1,11 +1,12 @@
 """KubeletReservation: the resources that the kubelet of an EC2NodeClass reserves on its nodes.
 
-    kubeReserved, systemReserved   amounts by resource. Without an amount in kubeReserved, Karpenter
-                                   assumes a part of the cores, 255Mi and 11Mi per pod, and 1Gi of
-                                   ephemeral storage
+    kubeReserved, systemReserved   amounts by resource. If kubeReserved lacks a resource, Karpenter
+                                   assumes a part of the cores, 255Mi of memory plus 11Mi per pod,
+                                   or 1Gi of ephemeral storage
     evictionHard, evictionSoft     the signals memory.available and nodefs.available: an amount, or
-                                   a percentage of the capacity. The larger one counts. Without a
-                                   signal, Karpenter assumes 100Mi, and 10 % of ephemeral storage
+                                   a percentage of the capacity. If both settings have a signal, the
+                                   larger one counts. If neither has it, Karpenter assumes 100Mi of
+                                   memory, or 10 % of ephemeral storage
 
 source: karpenter-provider-aws pkg/providers/instancetype/types.go: kubeReservedResources,
 systemReservedResources, evictionThreshold

@@ -88,8 +88,8 @@ class NodeClassKubelet(Struct, frozen=True):
     ) -> StatedType:
         """Return the type `one` with the amounts that are allocatable on nodes of the class.
 
-        `stated` is the type as a file states it. The nodes of `own` are those of the class, and the
-        nodes of `other` are all nodes.
+        `stated` is the type with only the amounts that a file states. `own` has the reservations of
+        the nodes of the class. `other` has the reservations of all nodes.
         """
         if self.reservation is None:
             return one
@@ -206,10 +206,10 @@ def types_of_classes(
     stated: Iterable[StatedType],
     nodes: Iterable[Node],
 ) -> dict[NodeClassReference, list[StatedType]]:
-    """Return `types` as each node class of `pools` with kubelet settings changes them.
+    """Return the changed `types` for each node class of `pools` whose kubelet settings change them.
 
     `types` must have allocatable amounts; `stated` are the same types with only the amounts that a
-    file states. `found` contains the node classes, and `nodes` are those of the cluster.
+    file states. `found` contains the node classes, and `nodes` are the nodes of the cluster.
     """
     both, every, pools = list(zip(types, stated, strict=True)), list(nodes), list(pools)
     known = [one for _, one in both]
@@ -292,9 +292,10 @@ def nodes_of_classes(
 
 
 def without_limits(nodes: Iterable[Node], limited: Container[str]) -> list[Node]:
-    """Return `nodes` without the numbers of pods of the nodes that `limited` names.
+    """Return `nodes`; the nodes that `limited` names no longer state their number of pods.
 
-    These nodes come last, because the first node of an instance type shows its size.
+    These nodes come last, because the size of an instance type is taken from the first node of the
+    type.
     """
     every = list(nodes)
     return [

@@ -1,6 +1,7 @@
 """The zones in which Karpenter can create nodes, from its node classes or the existing nodes.
 
-The notes also say which kubelet settings of the node classes are applied.
+`offered_zones` also returns notes. They say, for example, which kubelet settings of the node
+classes are applied.
 
 The status of an EC2NodeClass lists its subnets, with their zones. AKSNodeClass and GCENodeClass
 contain no zones.
