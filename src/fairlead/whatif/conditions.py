@@ -44,7 +44,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
     `conditions_of` makes conditions from the values of options.
 
-    - `horizon`: how long a run lasts after the last step, at most (virtual time in ns)
+    - `horizon`: the maximum virtual time (ns) that a run lasts after the last step
     - `node_lifecycle`: the flags of the node controllers
     - `releases`: the versions of the scheduler and of the node controllers
     - `allow_extenders`: whether the scheduler may send requests to extenders

@@ -136,7 +136,7 @@ class CountsCache(Generic[Key, Entry]):
         self._entries: dict[Key, Entry] = {}
 
     def get(self, key: Key) -> Entry | None:
-        """Return the entry of `key`, now the most recently used entry; None if there is none."""
+        """Return the entry of `key`, and mark it as most recently used; None if there is none."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._entries[key] = entry

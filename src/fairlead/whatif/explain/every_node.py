@@ -88,7 +88,7 @@ _Amounts = Mapping[str, int]
 
 
 def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
-    """Return the explanation of all nodes of `snapshot`; `model` is the model of `snapshot`.
+    """Return the explanation of all nodes of `snapshot`; `model` is the ClusterModel of `snapshot`.
 
     The explanation lists the nodes that take no new pods for now, with the reasons, and the
     requests and free resources of all other nodes. Rows of both kinds have the number of pending

@@ -68,7 +68,7 @@ _UNREADY_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _WHY)
 def explain_pods(
     model: ClusterModel, snapshot: Snapshot, group_causes: Mapping[str, str] = NO_CAUSES
 ) -> TabularAnswer:
-    """Return the explanation of all pods of `snapshot`; `model` is the model of `snapshot`.
+    """Return the explanation of all pods of `snapshot`; `model` is the ClusterModel of `snapshot`.
 
     `group_causes` are the reasons why pods (namespace/name) of the batch scheduler wait.
 

@@ -305,7 +305,7 @@ def _findings(queue: Manifest, backing: Manifest | None) -> Iterator[str]:
 def _steps(waiting: Sequence[QueuedWorkload], arguments: Sequence[str]) -> Iterator[NextStep]:
     """Yield the what-if that starts the first of `waiting` that is a Job or a JobSet.
 
-    `arguments` are the words with which the what-if reads the same cluster.
+    `arguments` are the command-line words with which the what-if reads the same cluster.
     """
     for one in waiting:
         kind, _, key = one.title.partition(" ")

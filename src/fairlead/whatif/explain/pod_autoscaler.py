@@ -169,8 +169,8 @@ def _steps(
 ) -> Iterator[NextStep]:
     """Yield commands that raise maxReplicas to the `proposal` of the metrics.
 
-    Nothing is yielded if the proposal is within the limits. `arguments` are the words with which
-    another command reads the same cluster.
+    Nothing is yielded if the proposal is within the limits. `arguments` are the command-line words
+    with which another command reads the same cluster.
     """
     if target is None or proposal <= view.spec.max_replicas:
         return

@@ -93,8 +93,8 @@ def explain_steps(causes: Iterable[PodCause], arguments: Sequence[str]) -> Itera
     """Yield the command that explains what would help the first unschedulable pod of `causes`.
 
     Nothing is yielded if there is no such pod. `causes` is the result of `pending_causes` for pods
-    in the order of the queue. `arguments` are the words with which another command reads the same
-    cluster.
+    in the order of the queue. `arguments` are the command-line words with which another command
+    reads the same cluster.
     """
     pod = next((one.pod for one in causes if one.is_unschedulable), None)
     if pod is not None:

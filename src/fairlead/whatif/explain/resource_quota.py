@@ -119,7 +119,7 @@ def explain_quotas(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
 def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> TabularAnswer:
     """Return the explanation of `quota`, a ResourceQuota of `snapshot`.
 
-    `model` is the model of `snapshot`; it is unchanged afterwards.
+    `model` is the ClusterModel of `snapshot`; it is unchanged afterwards.
     """
     hard, used = _limits(model, quota)
     rest = subtract(hard, used)

@@ -84,7 +84,7 @@ class StuckPod(Struct, frozen=True):
     def steps(self, arguments: Sequence[str]) -> Iterator[NextStep]:
         """Yield the commands that let the rollout continue, or that undo it.
 
-        `arguments` are the words with which another command reads the same cluster.
+        `arguments` are the command-line words with which another command reads the same cluster.
         """
         namespace, pod = self.owner.namespace, f"{self.owner.namespace}/{self.name}"
         if self.is_old:

@@ -283,7 +283,7 @@ def _explain_node(
     scheduler: SchedulerConfig,
     release: ReleaseChoice,
 ) -> TabularAnswer:
-    """Return the explanation of `node` of `snapshot`; `model` is the model of `snapshot`.
+    """Return the explanation of `node` of `snapshot`; `model` is the ClusterModel of `snapshot`.
 
     The answer is about the cluster at rest, the state in which plans start (`read_baseline`). If a
     rollout is in progress or pods are starting in `model`, or if the node is being deleted, the

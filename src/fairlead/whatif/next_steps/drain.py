@@ -131,7 +131,7 @@ def _drain_plan(context: StepContext) -> Iterator[NextStep]:
 
 
 def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
-    """Yield the command that plans a drain of the nodes that the question deletes.
+    """Yield the command that plans a drain of the nodes that the user's what-if deletes.
 
     A drain evicts pods within their budgets, but the deletion of a Node object deletes all its pods
     at the same time. Nothing is yielded if none of the deleted nodes is Ready: the pods of such
@@ -348,9 +348,9 @@ def _may_change(pdb: str, change: ClusterChange) -> bool:
 def perform_drain(answer: WhatIfAnswer, manifests: Iterable[Manifest]) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    There is no command if the question also makes nodes fail or reschedules pods, or if the dump
-    `manifests` lacks pods. There is no command either if an autoscaler removed a node before the
-    simulated drain, or if images might not support the platform of the pods' new nodes. For a
+    There is no command if the user's what-if also makes nodes fail or reschedules pods, or if the
+    dump `manifests` lacks pods. There is no command either if an autoscaler removed a node before
+    the simulated drain, or if images might not support the platform of the pods' new nodes. For a
     rolling drain, the command names only the nodes that are drained first. A command that would
     name more than NAMES_MAX nodes is left out.
     """

@@ -68,8 +68,9 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     `manifests` are the objects of the snapshot. `ask(progress)` returns a function that tries a
     step and reports to `progress`. If rows of `_STEPS` try steps, several cores are used if
     `in_one_process` is not set. `scheduler` is the configuration of the run with the change.
-    `arguments` are the words with which another command reads the same cluster and the scheduler's
-    current configuration. `awaited` are the unready pods for which rollouts of the change wait.
+    `arguments` are the command-line words with which another command reads the same cluster and the
+    scheduler's current configuration. `awaited` are the unready pods for which rollouts of the
+    change wait.
     """
     kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
     for one in answer.verdict.findings:

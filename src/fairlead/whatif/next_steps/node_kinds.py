@@ -44,8 +44,8 @@ def kinds_for(
 ) -> list[NodeKind]:
     """Return `pods`, divided among kinds of `nodes`; the kind of the largest pods comes first.
 
-    Workloads that the question may change, and workloads that no node admits, count as admitted by
-    all `nodes`.
+    Workloads that the user's what-if may change, and workloads that no node admits, count as
+    admitted by all `nodes`.
     """
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     for pod in pods:
@@ -71,7 +71,7 @@ def kinds_for(
 def admit_all(nodes: Iterable[NodeEnd], pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether each of `nodes` admits all `pods`.
 
-    Workloads that the question may change count as admitted.
+    Workloads that the user's what-if may change count as admitted.
     """
     specs, taints = _specs({pod.workload for pod in pods}, context), _taints(context.manifests)
     return all(
@@ -111,7 +111,7 @@ def _largest(pods: Iterable[PodEnd]) -> tuple[int, int]:
 
 
 def _specs(workloads: Iterable[WorkloadRef], context: StepContext) -> dict[WorkloadRef, PodSpec]:
-    """Return the specs of the pods of the `workloads` that the question does not change."""
+    """Return the specs of the pods of the `workloads` that the user's what-if does not change."""
     change, refs = context.answer.change, frozenset(workloads)
     if change.apply:
         return {}

@@ -50,8 +50,8 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     copies have room for these pods, and for pods of the same workloads that are evicted or created
     later. If possible, the copies also have room for the other pods that lack room.
 
-    No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
-    nodes, a rolling drain is suggested for such pods.
+    No copy is suggested for a pod whose volumes the copy would not reach. If the user's what-if
+    drains nodes, a rolling drain is suggested for such pods.
 
     In five cases, new nodes are suggested only if a trial shows that they reduce the number of
     waiting pods:
@@ -62,9 +62,9 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     - Pods lack room even without the change, and may take the new nodes first.
     - The scheduler configuration has rules of its own (`has_own_rules`).
 
-    If the question adds nodes already, more copies of the same node are suggested, also only after
-    such a trial. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
-    count against its limits.
+    If the user's what-if adds nodes already, more copies of the same node are suggested, also only
+    after such a trial. Nothing is suggested if an autoscaler acts, because new nodes of its groups
+    would count against its limits.
     """
     answer = context.answer
     if answer.changed.autoscaling is not None:
@@ -82,7 +82,7 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
     At least one of the pods must have waited for WAIT_MIN. The new nodes are tried. The what-if is
     yielded only if fewer pods wait for room with the new nodes, and no pod is pending at the end.
     Nothing is yielded if pods are pending without the new nodes, because `add_nodes` is about these
-    pods. Nothing is yielded either if the question adds nodes, or if an autoscaler acts.
+    pods. Nothing is yielded either if the user's what-if adds nodes, or if an autoscaler acts.
     """
     answer, change = context.answer, context.answer.change
     waited = answer.effect.waited
@@ -109,7 +109,7 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
 
 
 def _copyable_nodes(context: StepContext) -> list[NodeEnd]:
-    """Return the nodes that the question can copy, in their state at the end of the run.
+    """Return the nodes that the user's what-if can copy, in their state at the end of the run.
 
     Nodes that the change creates are left out, because the snapshot does not contain them.
     """
@@ -223,7 +223,7 @@ def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
     The rules are read from `StepContext.pod_specs`. The result is also True if `pod_specs` lacks a
-    workload, or if the question may change the workload.
+    workload, or if the user's what-if may change the workload.
     """
     workloads = {pod.workload for pod in pods}
     found, change = context.workloads(workloads), context.answer.change
@@ -240,7 +240,7 @@ def _may_be_kept_off(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether pods on new nodes, or in their zones, may keep some of `pods` off these nodes.
 
     The result is False for pods that only their own anti-affinity about single nodes keeps pending.
-    So no trial is necessary; a trial would take about as long as the question.
+    So no trial is necessary; a trial would take about as long as the user's what-if.
     """
     apart = [pod for pod in pods if lacks_place(pod)]
     if not all(map(repels_pods_itself, apart)):
@@ -367,12 +367,12 @@ def _taken_by_copies(
 def _more_nodes(
     context: StepContext, pending: Iterable[PodEnd], nodes: Sequence[NodeEnd], added: int
 ) -> Iterator[NextStep]:
-    """Yield a what-if that adds more nodes for the `pending` pods than the question does.
+    """Yield a what-if that adds more nodes for the `pending` pods than the user's what-if does.
 
-    `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
-    More copies of the same nodes are preferred, in the same ratio if each of them admits all of the
-    pods. If these nodes admit only some of the pods, copies of other nodes are added for the other
-    pods.
+    `added` is the number of nodes that the user's what-if adds. `nodes` are the nodes that can be
+    copied. More copies of the same nodes are preferred, in the same ratio if each of them admits
+    all of the pods. If these nodes admit only some of the pods, copies of other nodes are added for
+    the other pods.
     """
     change, known = context.answer.change, context.answer.without.nodes
     short = [pod for pod in pending if _may_use_new_node(pod)]
@@ -453,8 +453,8 @@ def _best_nodes(
     the room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these
     pods.
 
-    `added` is the number of nodes that the question adds already. A pod may wait in spite of the
-    new nodes, because its rules exclude the new nodes, or because other pods are placed on them
+    `added` is the number of nodes that the user's what-if adds already. A pod may wait in spite of
+    the new nodes, because its rules exclude the new nodes, or because other pods are placed on them
     first.
     """
     waiting = _waiting(context.answer.effect)
@@ -734,8 +734,8 @@ def _added_nodes(
 ) -> NextStep:
     """Return a what-if with the new nodes `found`.
 
-    The what-if also adds the nodes that the question adds already: `added` is their number, and
-    `like` is the question's value of --like. The text of the step begins with `verb` and ends with
+    The what-if also adds the nodes that the user's what-if adds already: `added` is their number,
+    and `like` is the user's value of --like. The text of the step begins with `verb` and ends with
     `rest`.
     """
     total = NewNodes(added + found.count, found.like)

@@ -16,11 +16,11 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if that changes the limits of autoscalers, so that they admit more replicas.
 
-    The what-if changes two kinds of autoscalers: some scale back a workload that the question
-    scales, and others have metrics that propose more than maxReplicas because of the question. The
+    The what-if changes two kinds of autoscalers. Some scale back a workload that the user's what-if
+    scales. The metrics of others propose more than maxReplicas because of the user's what-if. The
     limits of up to NAMES_MAX autoscalers are tried together. The step says how many pods then do
-    not run. Nothing is yielded for an autoscaler that the question edits, or if the question
-    applies files.
+    not run. Nothing is yielded for an autoscaler that the user's what-if edits, or if the user's
+    what-if applies files.
     """
     answer, edits = context.answer, dict[str, str]()
     if answer.change.apply:

@@ -122,7 +122,7 @@ def _stopped_rollouts(context: StepContext) -> dict[WorkloadRef, WorkloadEffect]
     """Return the Deployments whose rollouts stop, and whose strategy allows no unavailable pod.
 
     A rollout stops if new pods are pending while old pods run. A Deployment with the strategy
-    Recreate is left out, and so is a Deployment whose strategy the question sets.
+    Recreate is left out, and so is a Deployment whose strategy the user's what-if sets.
     """
     edited = [
         one for one in context.answer.change.set if one.partition(":")[2].startswith(_STRATEGY)

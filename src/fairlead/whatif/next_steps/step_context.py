@@ -55,9 +55,9 @@ class StepContext(Struct, frozen=True, dict=True):
     """An answer, the objects of its snapshot, a way to ask again, and the notes so far.
 
     `notes` are about steps that would not help. `causes` explain why pods are pending. `scheduler`
-    is the configuration of the run with the change. `arguments` are the words with which another
-    command reads the same cluster and the scheduler's current configuration. `awaited` are the
-    unready pods for which rollouts of the change wait.
+    is the configuration of the run with the change. `arguments` are the command-line words with
+    which another command reads the same cluster and the scheduler's current configuration.
+    `awaited` are the unready pods for which rollouts of the change wait.
     """
 
     answer: WhatIfAnswer
@@ -94,7 +94,7 @@ class StepContext(Struct, frozen=True, dict=True):
     # --- failed nodes ----------------------------------------------------------------------
 
     def failed_nodes(self) -> set[str]:
-        """Return the names of the nodes that the question makes fail."""
+        """Return the names of the nodes that the user's what-if makes fail."""
         outage = self.answer.changed.outage
         return set() if outage is None else {node.node for node in outage.nodes}
 
@@ -116,17 +116,17 @@ class StepContext(Struct, frozen=True, dict=True):
     # --- trials ----------------------------------------------------------------------------
 
     def with_edits(self, *edits: str) -> Effect | None:
-        """Ask the question with `edits` as additional values of --set, and return the effect."""
+        """Run the user's what-if with `edits` as further values of --set; return the effect."""
         change = self.answer.change
         return self.ask(replace(change, set=(*change.set, *edits)))
 
     def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
-        """Ask the question again with `count` more replicas of `one`; return the effect."""
+        """Run the user's what-if again with `count` more replicas of `one`; return the effect."""
         change, scale = self.answer.change, f"{one.workload}={one.readiness.wanted + count}"
         return self.ask(replace(change, scale=(*change.scale, scale)))
 
     def can_edit(self, ref: WorkloadRef) -> bool:
-        """Return whether the question can be asked again with an edited pod template of `ref`."""
+        """Return whether the user's what-if can run again with an edited pod template of `ref`."""
         change = self.answer.change
         return ref.kind in _SCALABLE and not (change.apply or is_named(ref.name, change.set))
 
@@ -243,7 +243,7 @@ class StepContext(Struct, frozen=True, dict=True):
         return is_ordered(owner) and one.readiness.before < owner.spec.replicas
 
     def can_scale(self, one: WorkloadEffect) -> bool:
-        """Return whether the question can be asked again with another scale of `one`."""
+        """Return whether the user's what-if can run again with another scale of `one`."""
         change = self.answer.change
         is_edited = change.apply or is_named(one.workload.name, (*change.scale, *change.set))
         return not is_edited and self._has_unmanaged_scale(one)

@@ -143,7 +143,7 @@ def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if in which failed nodes do not count for the spread of pods that waited.
 
     Also add to `context.causes` a text about each rule that made these pods wait. The what-if is
-    not tried, because a trial of a long outage would take as long as the question itself. The
+    not tried, because a trial of a long outage would take as long as the user's what-if. The
     what-if does not change rules for which failed nodes do not matter (`_loses_domain`). If failed
     nodes do not matter for any rule, yield nothing.
     """
@@ -233,7 +233,7 @@ def _has_room(rules: Sequence[SpreadRule]) -> str:
 def _rules_against(pods: Sequence[PodEnd], context: StepContext) -> list[SpreadRule]:
     """Return the spread and anti-affinity rules that kept `pods` off nodes with room.
 
-    Returns [] if the question does not make nodes fail, drain nodes or cordon nodes.
+    Returns [] if the user's what-if does not make nodes fail, drain nodes or cordon nodes.
     """
     answer = context.answer
     if answer.changed.outage is None and not (answer.change.drain or answer.change.cordon):
@@ -317,8 +317,8 @@ def _honoring_taints(
 def _in_time(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
     """Return a what-if with the arguments `edits`; if nodes fail, they fail after the edits.
 
-    If the question has no delay of its own, the failure is delayed by EARLIER. So the rollout of
-    the edited workloads is over when the nodes fail.
+    If the user's what-if has no delay of its own, the failure is delayed by EARLIER. So the rollout
+    of the edited workloads is over when the nodes fail.
     """
     options, failures = shlex.join(edits), context.answer.change.failures
     if not failures.is_any or failures.at:
@@ -329,8 +329,8 @@ def _in_time(words: str, edits: Iterable[str], context: StepContext) -> NextStep
 def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> dict[str, int]:
     """Return the number of domains of each topology key of `rules`, counted over nodes in service.
 
-    Cordoned nodes and all nodes that the question makes fail are not in service, although a failed
-    node may be back at the end of the run.
+    Cordoned nodes and all nodes that the user's what-if makes fail are not in service, although a
+    failed node may be back at the end of the run.
     """
     failed = context.failed_nodes()
     in_service = [

@@ -234,11 +234,12 @@ def _replaced_nodes(
     concerned: Iterable[WorkloadEffect],
     context: StepContext,
 ) -> Iterator[NextStep]:
-    """Yield the question with a copy of each of the failed `nodes`, which the `edits` taint.
+    """Yield the user's what-if with a copy of each failed node; `edits` taint the failed nodes.
 
-    `tainted` is the question with the `edits`. The pods of `concerned` may need nodes of the same
-    zone, for example because of their volumes. Nothing is yielded if the copies do not help, if
-    they would fail, too, or if the question or an autoscaler adds nodes.
+    `tainted` is the user's what-if with these `edits`. The pods of `concerned` may need nodes of
+    the same zone, for example because of their volumes. Nothing is yielded if the copies do not
+    help, or if they would fail, too. Nothing is yielded either if the user's what-if or an
+    autoscaler adds nodes.
     """
     answer, like = context.answer, ",".join(nodes)
     has_nodes = answer.change.add_nodes is not None or answer.changed.autoscaling is not None

@@ -45,7 +45,8 @@ def name_volumes(context: StepContext) -> Iterator[NextStep]:
 
     A sentence for each place is added to `context.causes`. The sentence names the volumes, and the
     nodes that can use them. The what-if is not tried, because a simulation of a long outage takes
-    as long as the question. Nothing is yielded if the question ends the failure already.
+    as long as the user's what-if. Nothing is yielded if the user's what-if ends the failure
+    already.
     """
     answer = context.answer
     finder = PlaceFinder(map(_place_node, answer.changed.nodes))

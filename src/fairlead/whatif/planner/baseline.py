@@ -89,7 +89,7 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     surplus pods and ends no rollout.
 
     `autoscale`, `places_gangs` and `lost` are used only for the notes (`plan_notes`). `model` is
-    the model of `snapshot` with `scheduler` and `seed`, if the caller has made it.
+    the ClusterModel of `snapshot` with `scheduler` and `seed`, if the caller has made it.
     """
     if model is None:
         model = ClusterModel(snapshot, scheduler, seed=seed)

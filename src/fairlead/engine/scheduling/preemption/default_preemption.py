@@ -97,7 +97,7 @@ class DefaultPreemption:
 
     @property
     def evaluates_every_node(self) -> bool:
-        """Whether a search evaluates all nodes, and no plugin limits which pods can be victims.
+        """Whether searches evaluate all nodes, and no plugin restricts the choice of victims.
 
         If `evaluates_every_node` is True and a search finds no candidate, a search for another pod
         with an equal `equivalence_key` also finds none, as long as the cluster does not change.

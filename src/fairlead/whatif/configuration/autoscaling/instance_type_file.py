@@ -317,7 +317,7 @@ def new_node_templates(one: StatedType, places: Places, like: Mapping[str, str])
 
 
 def _place(labels: Mapping[str, str], like: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of `labels` (of a place) that a copy of a node with the labels `like` gets."""
+    """Return the part of `labels` (of a place) that a copy of a node with `like` gets."""
     kept = {ZONE, REGION, *like} if like else labels
     return {key: value for key, value in labels.items() if key in kept}
 
