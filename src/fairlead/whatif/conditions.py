@@ -96,7 +96,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 
 def scheduler_arguments(conditions: Conditions) -> list[str]:
-    """Return the options that configure the current scheduler of `conditions`, as command words.
+    """Return the command-line options that configure the current scheduler of `conditions`.
 
     `fairlead whatif` and `fairlead drain-plan` have all of these options. A plugin that is given as
     a class has no option.

@@ -277,7 +277,7 @@ def _have_equal_requests(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _have_equal_other_fields(one: PodSpec, other: PodSpec) -> bool:
-    """Return True if the keys (`_key_of`) of two specs certainly agree in all but two parts.
+    """Return True if the keys (`_key_of`) of two specs are certainly equal, except for two parts.
 
     The two parts are the affinity and the fields that `_have_equal_requests` compares. The callers
     compare these parts. If the result is False, the keys may still be equal. This function takes

@@ -224,7 +224,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
     @property
     def node_label(self) -> str:
-        """The label key by which the change selects nodes to drain, cordon or delete, or "".
+        """The label key by which the change selects nodes to drain, cordon or delete; "" if none.
 
         If the change has several selectors, the key is the first key of the first selector. A
         selector that begins with the label kubernetes.io/hostname does not count.
@@ -747,7 +747,7 @@ def _read_manifests(
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about Nodes whose status differs in the applied file, but does not change."""
+    """Yield a note about Nodes for which the applied file has another status, which is ignored."""
     kept = []
     for manifest, value in written:
         if manifest.kind is NODE and "status" in value:
@@ -952,7 +952,10 @@ def _add_notes_on_absent_autoscalers(collected: _Steps, snapshot: Snapshot) -> N
 
 
 def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
-    """Return the nodes of --like before the change; None if it is not set. Raises InputError."""
+    """Return the nodes that --like names, before the change; None if --like is not set.
+
+    Raises InputError.
+    """
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:

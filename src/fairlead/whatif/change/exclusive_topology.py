@@ -95,7 +95,7 @@ def with_exclusive_topology(pod: Json, meta: Json, namespace: str, job: str) -> 
 
 
 def _extended(value: Any, more: Any) -> Any:
-    """Return `value`, a list or map or None, extended by `more`; any other value unchanged."""
+    """Return `value` extended by `more`, or unchanged if it is not a list, a map or None."""
     match value, more:
         case None, _:
             return more

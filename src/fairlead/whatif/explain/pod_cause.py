@@ -57,7 +57,7 @@ class PodCause(Struct, frozen=True):
 
 
 def is_up(model: ClusterModel, pod: PodInfo) -> bool:
-    """Return whether `pod` is ready and not on a node that does not exist.
+    """Return whether `pod` is ready. If its node no longer exists, the result is False.
 
     If a node was deleted, its pods have the status Ready until pod garbage collection deletes them.
     """
@@ -103,7 +103,7 @@ def explain_steps(causes: Iterable[PodCause], arguments: Sequence[str]) -> Itera
 
 
 def quota_steps(message: str, namespace: str, arguments: Sequence[str]) -> Iterator[NextStep]:
-    """Yield the command that explains the quota of `namespace` that refuses pods by `message`.
+    """Yield the command that explains the quota of `namespace` that refused pods with `message`.
 
     Nothing is yielded if `message` is not about an exceeded quota. `explain_steps` explains
     `arguments`.

@@ -183,7 +183,7 @@ def _container_changes(name: str, before: Json, after: Json) -> Iterator[str]:
 
 
 def _change(title: str, before: object, after: object) -> str:
-    """Return `title`, with both values if they are numbers or texts of up to _VALUE_MAX."""
+    """Return `title`; append `before` and `after` if they are numbers or short (_VALUE_MAX)."""
     values = [one for one in (before, after) if one is not None]
     is_short = all(isinstance(one, str | int) and len(str(one)) <= _VALUE_MAX for one in values)
     return f"{title} {arrow(before, after)}" if is_short else title

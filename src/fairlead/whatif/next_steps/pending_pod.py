@@ -324,7 +324,7 @@ def _by_zone(
     nodes: Sequence[NodeEnd],
     context: StepContext,
 ) -> list[NewNodes]:
-    """Return `first`, and a NewNodes for the pods in `short` in each other zone of `nodes`.
+    """Return `first` and, for each other zone of `nodes`, a NewNodes for the pods in `short`.
 
     All zones count, because the scheduler's reasons do not show in which zones the pods may run. If
     a node lacks room, the scheduler does not check other rules. Zones with few pods of the

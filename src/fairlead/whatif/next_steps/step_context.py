@@ -52,7 +52,7 @@ Ask = Callable[[ClusterChange], Effect | None]
 
 
 class StepContext(Struct, frozen=True, dict=True):
-    """An answer, the objects of its snapshot, a way to ask again, and the notes so far.
+    """An answer, the objects of its snapshot, a function that tries what-ifs, and the notes so far.
 
     `notes` are about steps that would not help. `causes` explain why pods are pending. `scheduler`
     is the configuration of the run with the change. `arguments` are the command-line words with

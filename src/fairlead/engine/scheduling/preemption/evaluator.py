@@ -47,9 +47,10 @@ class Evaluator:
     def rank(
         self, candidates: Sequence[Candidate], diagnosis: Diagnosis
     ) -> tuple[DryRun, Pick | None]:
-        """Rate `candidates` as if they were results of dry runs, and pick the best.
+        """Compare `candidates` by the rules of the policy, and pick the best.
 
-        Returns a DryRun with the ratings, and a Pick, which is None if `candidates` is empty.
+        Returns a DryRun that contains the candidates as results, and a Pick. The Pick is None if
+        `candidates` is empty.
         """
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:

@@ -97,5 +97,5 @@ def _needed(one: Manifest, kind: Kind) -> set[str]:
 
 
 def _name(reference: Json) -> str:
-    """Return the name in `reference`, which is in the field secretName for a volume's secret."""
+    """Return the name in `reference`; in a volume's secret, the name is in the field secretName."""
     return str(reference.get("secretName") or reference.get("name") or "")

@@ -246,7 +246,7 @@ def _published(node: Node) -> PublishedReservation | None:
 
 
 def _reservation_words(node: Node, cpu: int, memory: int) -> str:
-    """Return the words of an assumption: that new nodes reserve as much as `node` does.
+    """Return the text of the assumption that new nodes reserve as much as `node` does.
 
     `cpu` (millicores) and `memory` (bytes) are the reservations of `node`.
     """

@@ -58,7 +58,7 @@ def with_timers(
 
 
 def _known_since(tainted: Instant, started: Instant, ttl: DurationNs) -> Instant:
-    """Return since when the autoscaler's process has known that a node is unneeded.
+    """Return the time since which the autoscaler's process has known that a node is unneeded.
 
     The node was tainted at `tainted`, and the process was started at `started`.
     """
