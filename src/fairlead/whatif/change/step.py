@@ -24,7 +24,7 @@ class ScriptedStep(Struct, frozen=True):
     """Commands that are performed together at the time `after` (ns).
 
     `after` counts from the moment at which a what-if makes its change, or from the start of a
-    scenario's run. Error messages name the option or scenario field by `source` and `what`.
+    scenario's run. In error messages, `source` and `what` name the option or scenario field.
 
     If `commands_for` is set, it is called in runs with a node autoscaler, and returns the commands
     that are performed. Its argument is the list of the nodes that exist when the step is performed.

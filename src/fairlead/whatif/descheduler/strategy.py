@@ -170,7 +170,7 @@ def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None
 def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
     """Evict pods that are older than the maximum in `args`, the oldest pods first.
 
-    Only pods in one of the states `args.states` are evicted; without states, pods in any state.
+    If `args.states` is not empty, only pods in one of these states are evicted.
 
     upstream: podlifetime/pod_lifetime.go
     """
@@ -192,7 +192,7 @@ def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
 def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
     """Evict pods whose containers have restarted `args.pod_restart_threshold` times or more in all.
 
-    Only pods in one of the states `args.states` are evicted; without states, pods in any state.
+    If `args.states` is not empty, only pods in one of these states are evicted.
 
     upstream: removepodshavingtoomanyrestarts/toomanyrestarts.go
     """

@@ -1,7 +1,7 @@
 """Explains a PodGroup of a snapshot: the reasons that block it, and changes that would start it.
 
 The explanation simulates the next session of the batch scheduler (see `engine.batch.explanation`).
-If the question names a pod of the batch scheduler, the group of that pod is explained. A pod
+If the user asks about a pod of the batch scheduler, the group of that pod is explained. A pod
 without a group is treated as a group of one.
 """
 

@@ -1,6 +1,6 @@
 """Explains the queues of Kueue: their quotas, and the workloads that wait for them.
 
-Kueue is not simulated. The amounts come from the status of the queue, and the reasons from the
+Kueue is not simulated. The amounts come from the status of the queue, and the reasons come from the
 conditions of the Workloads.
 
 upstream: kueue: apis/kueue/v1beta2/clusterqueue_types.go, localqueue_types.go, workload_types.go;

@@ -31,8 +31,8 @@ def read_duration(value: str | float) -> DurationNs:
 def for_readers(duration: DurationNs) -> str:
     """Return `duration` as text in at most two units: `1h02m`, `6m05s`, `42s`, `2.5s`.
 
-    A duration below 10 seconds is rounded to one decimal place, and a duration below one second to
-    two significant digits.
+    A duration below 10 seconds is rounded to one decimal place, and a duration below one second is
+    rounded to two significant digits.
     """
     amount = duration / NANOSECONDS_PER_SECOND
     whole = round(amount)

@@ -66,8 +66,8 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
 
     `manifests` are the objects of the snapshot. `ask(progress)` returns a function that tries a
-    step and reports to `progress`. If rows of `_STEPS` try steps, several cores are used if
-    `in_one_process` is not set. `scheduler` is the configuration of the run with the change.
+    step and reports to `progress`. Rows of `_STEPS` that try steps use several cores, except if
+    `in_one_process` is set. `scheduler` is the configuration of the run with the change.
     `arguments` are the command-line words with which another command reads the same cluster and the
     scheduler's current configuration. `awaited` are the unready pods for which rollouts of the
     change wait.

@@ -239,7 +239,7 @@ def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
 def _may_be_kept_off(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether pods on new nodes, or in their zones, may keep some of `pods` off these nodes.
 
-    The result is False for pods that only their own anti-affinity about single nodes keeps pending.
+    Pods that are pending only because of their own anti-affinity about single nodes do not count.
     So no trial is necessary; a trial would take about as long as the user's what-if.
     """
     apart = [pod for pod in pods if lacks_place(pod)]
@@ -526,7 +526,7 @@ def _more_for_rivals(
     Pods that wait even without the change may be placed on the new nodes first. So the further
     nodes have room for all pods that lack room in the trial `best`. There are up to TRIES_MAX
     trials, because the new nodes may let further pods be created. Nothing is tried if some of the
-    nodes stay unused, or because of topology spread: then more room does not help.
+    nodes stay unused, or if topology spread keeps pods pending: then more room does not help.
     """
     last = best
     for _ in range(TRIES_MAX):

@@ -205,8 +205,8 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     So nothing is yielded if the nodes come back within LONG, or if their kubelets still work. Up to
     TRIES_MAX such commands are tried one after another, each in a simulation. A command helps if a
     workload has more ready pods at the end, or lacks pods for a shorter time. The first command
-    that helps is yielded. For example, a command does not help if no other node can use the volumes
-    of the pods.
+    that helps is yielded. A command does not help, for example, if no other node can use the
+    volumes of the pods.
     """
     if not context.may_be_shut_down(LONG):
         return

@@ -56,11 +56,11 @@ def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
     replicas. The result is None if there is no such workload, or if there are several, as during
     the update of an Argo Rollout.
 
-    The number of replicas must be `spec.replicas` of `owner`. Otherwise, the workload has another
-    purpose: the only Deployment of a Kafka of Strimzi runs an operator, and other custom resources
-    run the brokers. The result is also None if the pods of the workload control StatefulSets, as
-    the leaders of a LeaderWorkerSet do. The controller of the LeaderWorkerSet would create a
-    StatefulSet for each new leader.
+    The result is also None if the number of replicas is not `spec.replicas` of `owner`: the
+    workload then has another purpose. For example, the only Deployment of a Kafka of Strimzi runs
+    an operator, and other custom resources run the brokers. The result is also None if the pods of
+    the workload control StatefulSets, as the leaders of a LeaderWorkerSet do. The controller of the
+    LeaderWorkerSet would create a StatefulSet for each new leader.
     """
     if not is_custom(owner.kind.api_version):
         return None

@@ -1,10 +1,10 @@
 """Notes about ConfigMaps and Secrets that pods need to start, but that do not exist.
 
-In a cluster, the containers of such a pod wait until the object exists. A simulated pod starts. A
-dump may lack the ConfigMaps and Secrets of some namespaces. Some dumps contain only one ConfigMap:
-the configuration of a scheduler. So there is no note if the dump does not seem to list the objects
-of the pod's namespace. A missing Secret of imagePullSecrets is no reason to wait: the kubelet pulls
-the image without it.
+In a cluster, the containers of such a pod wait until the object exists. In a simulation, the pod
+starts. A dump may lack the ConfigMaps and Secrets of some namespaces. Some dumps contain only one
+ConfigMap: the configuration of a scheduler. So there is no note if the dump does not seem to list
+the objects of the pod's namespace. A missing Secret of imagePullSecrets is no reason to wait: the
+kubelet pulls the image without it.
 
 upstream: pkg/kubelet/kubelet_pods.go: makeEnvironmentVariables,
 pkg/volume/configmap/configmap.go and pkg/volume/secret/secret.go: SetUpAt

@@ -99,9 +99,9 @@ def groups_of(
     """Return (node groups, notes).
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
-    labels, and the options from `flags`, the command line of the cluster's autoscaler. If `flags`
-    is empty and the cloud provider runs the autoscaler itself, the result has the options that the
-    provider sets. Raises InputError.
+    labels, and the options come from `flags`, the command line of the cluster's autoscaler. If
+    `flags` is empty and the cloud provider runs the autoscaler itself, the result has the options
+    that the provider sets. Raises InputError.
     """
     manifests = samples(manifests)
     nodes = _nodes(manifests)

@@ -15,8 +15,8 @@
 
 In `list:field`, every list except `down` and `errors` is allowed.
 
-A namespace, name or label value must match completely; `*` matches any characters and `?` one
-character. A missing label satisfies `!=` but not `=`. `pdb-blocks-drains` is true if the change
+A namespace, name or label value must match completely; `*` matches any characters, and `?` matches
+one character. A missing label satisfies `!=` but not `=`. `pdb-blocks-drains` is true if the change
 creates or edits a budget that then never allows the eviction of a ready pod. `data-deleted` is true
 if PersistentVolumeClaims are deleted and their volumes are not retained. `loop` is true if any pods
 are displaced repeatedly.
@@ -226,15 +226,13 @@ class FailOnFlag(Struct, frozen=True):
 class FailOnWorkload(Struct, frozen=True):
     """The condition that a workload had fewer ready pods than `amount` at some time.
 
-    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A
-    workload is ignored in these cases:
+    If `is_percent` is set, `amount` is a percentage of the wanted pods. Otherwise, it is a number
+    of pods. A workload is ignored in these cases, except if `peak_shortages` yields it:
 
     - It had ready pods before the change, but fewer than `amount`.
     - It had ready pods before the change, and wants fewer pods than `amount`.
     - It never had fewer ready pods than before the change, and all wanted pods are ready at the
       end.
-
-    In these cases, a workload still counts if `peak_shortages` yields it.
     """
 
     text: str
