@@ -205,7 +205,7 @@ class SchedulingQueue:
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
         """Requeue a popped pod after a failed attempt.
 
-        `plugins` are the plugins that rejected the pod, () after an error.
+        `plugins` are the plugins that rejected the pod; () if the attempt failed with an error.
 
         upstream: AddUnschedulableIfNotPresent
         """

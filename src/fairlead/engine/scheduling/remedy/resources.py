@@ -25,8 +25,8 @@ def lower_requests(
 ) -> Iterator[RemedyChange]:
     """Yield the change that lowers the pod's requests to the free amounts on the node.
 
-    Yields nothing if the node is too small even without pods, because the pod is meant for larger
-    nodes. Also yields nothing if no amount of a lacking resource is free on the node.
+    Yields nothing if the node is too small even when it is empty, because the pod is then meant for
+    larger nodes. Also yields nothing if no amount of a lacking resource is free on the node.
     """
     if capacity_problem(framework, pod, node):
         return
@@ -50,7 +50,7 @@ def free_resources(
     """Yield changes that each delete one pod on the node, then changes that delete several pods.
 
     Terminating pods are chosen first, then the least important pods. Yields nothing if the node is
-    too small even without pods.
+    too small even when it is empty.
     """
     if capacity_problem(framework, pod, node):
         return

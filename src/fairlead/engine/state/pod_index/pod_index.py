@@ -160,8 +160,8 @@ class PodIndex:
     def candidates(self, selector: LabelSelector | None) -> Iterable[PodClass]:
         """Return a superset of the classes whose labels `selector` matches.
 
-        If `selector` requires a certain label, the result contains the classes with that label,
-        otherwise all classes.
+        If `selector` requires a certain label, the result contains the classes with that label.
+        Otherwise, it contains all classes.
         """
         return self._with_label(anchor_of(selector))
 

@@ -230,7 +230,7 @@ class StatefulSetRule:
     def _complete(self, pods: PodSet) -> None:
         """Make the update revision current once all pods have this revision and are ready.
 
-        Does nothing if the number of pods differs from `replicas`, or for the strategy OnDelete.
+        Does nothing if the number of pods differs from `replicas`, or if the strategy is OnDelete.
         """
         # upstream: stateful_set_utils.go:completeRollingUpdate
         if self.owner.spec.update_strategy.type == ON_DELETE or self.history.current == self.update:

@@ -217,8 +217,8 @@ def _source(driver: str, name: str) -> Json:
 def _topology_keys(driver: str, storage_class: StorageClass, csi_node: CSINode | None) -> list[str]:
     """Return the keys of the node labels that determine which nodes can access a volume.
 
-    Returns the topology keys of `driver` in `csi_node`; if there are none, the keys in the class's
-    allowedTopologies; if there are none there either, the zone labels.
+    Returns the first of these three that is not empty: the topology keys of `driver` in `csi_node`,
+    the keys in the class's allowedTopologies, the zone labels.
     """
     if csi_node is not None:
         for one in csi_node.spec.drivers:
