@@ -106,9 +106,9 @@ class ApiClient:
     ) -> Json:
         """Send a request; return the JSON of the response.
 
-        If `content_type` is "", a PATCH is a JSON patch if `body` is a list, otherwise a JSON merge
-        patch. Raises RefusedError if the server refuses the request. Raises TypeError if the
-        request is a watch, or if the response is not a JSON object.
+        If `content_type` is "", `body` determines the type of a PATCH: a list is a JSON patch, and
+        an object is a JSON merge patch. Raises RefusedError if the server refuses the request.
+        Raises TypeError if the request is a watch, or if the response is not a JSON object.
         """
         content_type = content_type or _content_type(method, body)
         headers = {"content-type": content_type, "accept": "application/json"}

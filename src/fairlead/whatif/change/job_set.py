@@ -79,7 +79,7 @@ class _JobSpec(Struct, rename="camel"):
 
     @property
     def indexes(self) -> int | None:
-        """The number of completion indexes; None if not indexed or if `completions` is not set."""
+        """The number of completion indexes; None if the Job has no indexes or no `completions`."""
         return self.completions if self.completion_mode in {None, "Indexed"} else None
 
 

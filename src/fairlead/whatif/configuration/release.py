@@ -96,7 +96,7 @@ CURRENT_RELEASES: Final = Releases()
 
 
 def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseChoice) -> Releases:
-    """Return the releases for all components and for the node controllers.
+    """Return the releases for the node controllers and for all other components.
 
     `nodes` overrides `general` for the node controllers, and `option` overrides both. The two
     releases can have different versions. A gate that only one of the versions has is ignored for

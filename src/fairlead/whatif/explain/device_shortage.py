@@ -200,7 +200,7 @@ class _Search:
         self._selectors = DeviceSelectors()
 
     def shortage(self, named: _Request) -> str:
-        """Return a sentence if no node in `lacking` has enough devices for `named`, else ""."""
+        """Return a sentence if no node in `lacking` has enough devices for the request, else ""."""
         found, what, request = _Found(), named.what, named.request
         for node in self._cluster.table.nodes():
             self._count(request, node, found)

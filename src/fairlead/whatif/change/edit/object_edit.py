@@ -209,7 +209,7 @@ def _described(container: str, part: str, amount: RelativeAmount, known: Quantit
 def _raise_limits(
     resources: Json, wanted: Collection[tuple[str, str]], container: str
 ) -> Iterator[str]:
-    """Raise the limits that are below a new request and not in `wanted`; yield a text for each."""
+    """Raise limits that are below a new request and not in `wanted`; yield a text for each one."""
     limits = resources.get("limits", {})
     for part, resource in wanted:
         request, limit = resources.get("requests", {}).get(resource), limits.get(resource)
