@@ -154,7 +154,7 @@ def decode_as(view: type[View], obj: Any) -> View:
 
 
 def with_key(field: str, obj: Any, problem: str) -> str:
-    """Return the path `field`, in which the map key of the wrong value replaces `[...]`.
+    """Return the path `field` with `[...]` replaced by the map key of the wrong value.
 
     `field` and `problem` are the parts of msgspec's error about `obj`. msgspec writes `[...]` for
     every map key. If several values of the map have the wrong type, the key of the first one is

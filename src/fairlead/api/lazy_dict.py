@@ -153,7 +153,7 @@ class LazyDict(dict[str, Value]):
     def pop(self, key: str, *default: Any) -> Any:
         """Remove `key` and return its value, or `default` if there is no such key.
 
-        Raises KeyError if there is no default either.
+        Raises KeyError if there is neither such a key nor a default.
         """
         if key in self:
             value = self[key]

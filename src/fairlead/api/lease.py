@@ -20,7 +20,7 @@ RENEWED_EVERY: Final = "fairlead.dev/renewed-every"
 
 
 class Renewals(Struct, frozen=True):
-    """The renewals of a Lease: at `first`, and then at the interval `every` (both in ns).
+    """The renewals of a Lease: one at `first`, the others at intervals of `every` (both in ns).
 
     If `every` is 0, there is only one renewal.
     """

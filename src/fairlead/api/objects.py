@@ -200,7 +200,10 @@ class ResourceRequirements(_View, frozen=True):
 
 
 class ContainerPort(_View, frozen=True):
-    """An entry of a container's ports; the scheduler reads only host ports, Services read names."""
+    """An entry of a container's ports.
+
+    The scheduler reads only the host port. A Service can refer to a port by its name.
+    """
 
     name: str = ""
     container_port: int = 0
@@ -921,7 +924,7 @@ class MetricSpec(_View, frozen=True):
 
 
 class ScalingPolicy(_View, frozen=True):
-    """An entry of policies in scaling rules: the change that it allows in a period.
+    """An entry of policies in scaling rules: how far the replica count may change in a period.
 
     `value` is a number of pods or a percentage, depending on `type`.
     """
@@ -1206,8 +1209,8 @@ class DeviceRequest(_View, frozen=True):
 class DeviceConstraint(_View, frozen=True):
     """An entry of spec.devices.constraints: a rule on attributes of the devices of some requests.
 
-    `match_attribute` requires equal values, `distinct_attribute` different values. If `requests` is
-    empty, the constraint applies to all requests.
+    The devices must have equal values of `match_attribute`, and different values of
+    `distinct_attribute`. If `requests` is empty, the constraint applies to all requests.
     """
 
     requests: tuple[str, ...] = ()
@@ -1339,7 +1342,7 @@ class CapacityRequestPolicy(_View, frozen=True):
 
 
 class DeviceCapacity(_View, frozen=True):
-    """A capacity of a device; a request policy applies only if the device can be shared."""
+    """A capacity of a device; its request policy applies only if the device can be shared."""
 
     value: QuantityText = 0
     request_policy: CapacityRequestPolicy | None = None

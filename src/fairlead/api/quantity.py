@@ -1,11 +1,11 @@
 """Resource quantities with upstream's arithmetic: exact decimals, never floats.
 
 A quantity is a signed number with a suffix. There are three families of suffixes (`Format`):
-decimal SI (`n u m "" k M G T P E`), binary SI (`Ki … Ei`) and decimal exponents (`e3`, `E-2`). `E`
-alone means exa; followed by digits, it is an exponent. Fractions of a nano are rounded away from
-zero, so that a request never becomes 0. Binary quantities are limited to int64; other quantities
-may have up to NANO_MAX nanos. A text that upstream considers canonical keeps its form, including
-signs, zeros and fractions (`+1`, `1.500`, `007`).
+decimal SI (`n u m "" k M G T P E`), binary SI (`Ki … Ei`) and decimal exponents (`e3`, `E-2`). A
+suffix `E` means exa; `E` followed by digits is an exponent. Fractions of a nano are rounded away
+from zero, so that a request never becomes 0. Binary quantities are limited to int64; other
+quantities may have up to NANO_MAX nanos. A text that upstream considers canonical keeps its form,
+including signs, zeros and fractions (`+1`, `1.500`, `007`).
 
 Amounts are stored as a whole number of nanos, so sums are exact.
 

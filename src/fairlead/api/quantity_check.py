@@ -33,7 +33,7 @@ class WrongQuantity(Struct, frozen=True):
 def quantity_check(view: type[Struct]) -> Callable[[Struct], WrongQuantity | None] | None:
     """Return a check of the quantities in objects of `view`; None if `view` has no quantities.
 
-    The check returns the first quantity that does not parse, None if all of them parse.
+    The check returns the first quantity that does not parse, or None if all quantities parse.
     """
     kind = inspect.type_info(view)
     parse = _parse_of(kind)

@@ -335,8 +335,8 @@ def day(
 ) -> Callable[[], int]:
     """Prepare a simulated day with `autoscaler`; `pods` is the number of pods at the peak.
 
-    `nodes` is the maximum size of each node group of Cluster Autoscaler. For Karpenter, it has no
-    effect. If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise, a
+    `nodes` is the maximum size of each node group of Cluster Autoscaler, and has no effect on
+    Karpenter. If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise, a
     script scales them every ten minutes.
 
     Returns a function that runs the day and returns `pods`. The function raises

@@ -352,7 +352,7 @@ def _raise_signal(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without freeing its objects: to free millions of objects takes seconds.
+    """End the process without freeing its Python objects, because freeing millions takes seconds.
 
     Exit handlers run, and stdout and stderr are flushed. If other threads run, the process ends in
     the usual way. Python then waits for the threads.

@@ -1,6 +1,7 @@
-"""The original of a pod: the pod that it replaces, directly or through other replacements.
+"""The original of a pod: the first pod in the chain of pods that replaced one another.
 
-The annotation `fairlead.dev/replaces` contains the name of the original. Reports show this name.
+The annotation `fairlead.dev/replaces` of a replacement contains the name of the original. Reports
+show this name.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     fairlead.dev/usage: cpu=250m,memory=900Mi,ephemeral-storage=2Gi,pids=40
 
-On a Node, the annotation is the usage of system daemons. For evictions, a pod
-without the annotation uses nothing. CPU usage causes no eviction, but HorizontalPodAutoscalers act
-on it.
+On a Node, the annotation is the usage of system daemons. Kubelets assume, when they choose pods to
+evict, that a pod without the annotation uses nothing. CPU usage causes no eviction, but
+HorizontalPodAutoscalers act on it.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class JsonTemplate:
 
     Each string that may differ is a placeholder. Placeholders are numbered from 0. The strings of
     most placeholders can be inserted into a copy of the decoded sample. The set `opaque` contains
-    the numbers of the other placeholders, whose strings are keys of objects or may contain escape
-    sequences. The method `text` needs the strings of all placeholders.
+    the numbers of the other placeholders, whose strings are keys of JSON objects or may contain
+    escape sequences. The method `text` needs the strings of all placeholders.
     """
 
     def __init__(

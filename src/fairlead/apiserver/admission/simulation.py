@@ -199,8 +199,8 @@ class _Listing(Struct):
     def has(self, kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
         """Return whether the snapshot includes the objects of `kind` that admission looks up.
 
-        For Namespaces, `attributes` may describe any object; for other kinds, they describe a new
-        pod.
+        If `kind` is Namespace, `attributes` may describe a request for any object. Otherwise,
+        `attributes` must describe a request for a new pod.
         """
         if kind is NAMESPACE:
             return _has_namespaces(storage)
@@ -210,7 +210,7 @@ class _Listing(Struct):
         return self.runtime_classes or bool(name and storage.find(RUNTIME_CLASS, "", name))
 
     def lacks(self, kind: Kind) -> bool:
-        """Return whether the snapshot has no object of `kind`, one of the kinds plugins look up."""
+        """Return whether the snapshot has no objects of `kind`, a kind that plugins look up."""
         if kind is NAMESPACE:
             return not self.namespaces
         return not (self.accounts if kind is SERVICE_ACCOUNT else self.runtime_classes)

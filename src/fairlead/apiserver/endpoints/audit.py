@@ -70,7 +70,7 @@ def audit_event(
 ) -> Json:
     """Return an audit event of the stage ResponseComplete, with the fields that all events have.
 
-    `code` is the status code of the response, and `now` the time of the request (ns since 1970).
+    `code` is the status code of the response. `now` is the time of the request (ns since 1970).
     """
     when = format_micro_time(now)
     return {

@@ -84,7 +84,10 @@ Answer = TypeVar("Answer", bound=Response | Watch)
 
 
 class _UnreadBodyError(ApiError):
-    """A body was refused before its end; the connection must be closed after the response."""
+    """A body was refused before all of it was read, so the connection must be closed.
+
+    The connection is closed after the response.
+    """
 
 
 class ApiApp:

@@ -16,8 +16,8 @@ _CONTINUE: Final = b"HTTP/1.1 100 "
 class CoalescingTransport(asyncio.Transport):
     """Wraps `transport` for one response, and delays the head until the body begins.
 
-    A CoalescingTransport must not wrap the response to a HEAD request: without a body, the head is
-    never sent.
+    A CoalescingTransport must not wrap the response to a HEAD request. This response has no body,
+    so its head would never be sent.
     """
 
     __slots__ = ("_head", "_is_head_sent", "_transport")

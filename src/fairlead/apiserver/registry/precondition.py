@@ -15,7 +15,7 @@ RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be create
 def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
     """Refuse a deletion or eviction if the uid or resourceVersion of `obj` is not the required one.
 
-    None as the required value matches every object. Raises ApiError 409.
+    If a required value is None, every object matches it. Raises ApiError 409.
     """
     # upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, which names the kind
     meta = obj["metadata"]

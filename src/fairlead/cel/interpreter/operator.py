@@ -284,7 +284,7 @@ def _membership(one: Evaluate, other: Evaluate) -> Evaluate:
 def element(whole: Any, key: Any) -> Any:
     """Return `whole[key]`: a field, an item of a list or an entry of a map. Raises CelError.
 
-    For an optional `whole`, return an optional value.
+    If `whole` is an optional value, the result is one too.
     """
     if isinstance(whole, dict):
         found = found_in(whole, key)

@@ -118,8 +118,8 @@ class _Expansion:
 
         `names` are the loop variables. `initial` is the first value of the accumulator, and `step`
         computes the accumulator's next value in each round. The loop ends when `condition` is
-        false; without `condition`, it runs over all items. `result` is the value of the loop, by
-        default the accumulator.
+        false. If `condition` is None, the loop runs over all items. `result` is the value of the
+        loop, by default the accumulator.
         """
         return Comprehension(
             self._factory.id_at(self._place),

@@ -79,7 +79,7 @@ class PlanInput:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes about the input, and about errors in the placements of the plan so far."""
+        """The notes about the input, and about errors that have occurred in `model` so far."""
         return (*error_notes(self.model.errors), *self.input_notes)
 
     def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:
@@ -224,7 +224,8 @@ def read_plan_input(
     plan places the pods of the batch scheduler. `removes_pods` is set if the plan may remove pods
     from their nodes. The objects that the pods of `pod_file` need are added to the snapshot. The
     plan begins after `change`, which may apply files and scale workloads. `plans_nodes` is set if
-    the plan is for other nodes than those of the snapshot: it then has all pods (`missing_pod`).
+    the plan chooses new nodes. Pods that do not exist only because the present nodes are full are
+    then added (see `missing_pod`).
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)

@@ -152,9 +152,10 @@ def _sections(
 
 
 def _known_failures(answer: WhatIfAnswer) -> list[str]:
-    """Return the names of the nodes that are out of service at the end even without the change.
+    """Return the names of the nodes that are out of service even without the change.
 
-    A node that does not exist at the end of the run with the change is left out.
+    These nodes are out of service at the end of the run without the change, and exist at the end of
+    the run with the change.
     """
     known = answer.without.failed_nodes
     return [one.name for one in answer.changed.nodes if one.name in known]
@@ -166,7 +167,7 @@ def _known_failures(answer: WhatIfAnswer) -> list[str]:
 def _run_facts(answer: WhatIfAnswer, *, has_details: bool) -> Section:
     """Return the section of facts about both runs: the input, the period, the seed, the releases.
 
-    The section also says what happened in the run without the change.
+    The section also names the workloads that had not settled before the change.
     """
     changed = answer.changed
     span = for_readers(changed.after_start(changed.ended_at))
@@ -285,9 +286,9 @@ def _workloads(
 
     The rows of harmed workloads come first, and get lines before most other sections. Harmed
     workloads whose rows do not fit are named below the table. `untouched` is the number of
-    workloads that the change does not affect. `single` says how many of them are single pods of
-    each sort. `has_seeds` is set if the answer also has rows about seeds, which then get lines
-    first.
+    workloads that the change does not affect. Some of these workloads are single pods; `single`
+    maps each sort of single pods to their number. `has_seeds` is set if the answer also has rows
+    about seeds. These rows then get lines first.
     """
     columns = (
         TableColumn("WORKLOAD", is_name=True),
@@ -551,8 +552,8 @@ def _notes(answer: WhatIfAnswer) -> Section:
 def _next_steps(steps: Sequence[NextStep]) -> Section:
     """Return the section that suggests what to do next.
 
-    The first row is only the words of the first step if its options or command are long. The second
-    row is then the complete step.
+    If the options or the command of the first step are long, a section of one row shows only the
+    words of this step, and a second row is needed for the complete step.
     """
     is_long = any(len(one.code) > CODE_MAX for one in steps[:1])
 

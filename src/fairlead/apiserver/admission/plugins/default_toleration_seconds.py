@@ -1,8 +1,9 @@
 """DefaultTolerationSeconds: limits how long pods tolerate not-ready and unreachable nodes.
 
 The plugin adds tolerations of 300 seconds for the NoExecute taints `not-ready` and `unreachable`.
-For a taint that a pod already tolerates, nothing is added. Pods of a snapshot get the default
-tolerations too. A real server would have added them, so a pod without them was written by hand.
+If a pod already tolerates one of these taints, no toleration of this taint is added. Pods of a
+snapshot get the default tolerations too. A real server would have added them, so a pod without them
+was written by hand.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
 """

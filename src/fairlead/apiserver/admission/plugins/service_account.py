@@ -217,8 +217,8 @@ def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
 def _referenced_secrets(spec: Json) -> Iterator[str]:
     """Yield the name of the Secret for each secret reference of a pod.
 
-    If the reference has no name, yield "?". For a reference in a volume of a type such as cephfs,
-    always yield the volume type instead of the name.
+    If the reference has no name, yield "?". If the reference is in a volume of a type such as
+    cephfs, yield the volume type instead of the name.
     """
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name") or "?"

@@ -119,7 +119,7 @@ def _binding_matches(
 def _matched_kind(
     resources: Json, attributes: AdmissionAttributes, storage: Storage
 ) -> Kind | None:
-    """Return the kind that the rules in `resources` match; without rules, the request's kind.
+    """Return the kind that the rules match, or the request's kind if `resources` has no rules.
 
     Return None if the selectors do not match the request, or if a rule in excludeResourceRules
     matches. Also return None if there are rules and none of them matches.

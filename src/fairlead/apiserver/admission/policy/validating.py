@@ -74,8 +74,8 @@ class ValidatingAdmissionPolicy:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
         """Refuse the request if any policy denies it.
 
-        Raises ApiError. The `reason` of the violated rule decides the HTTP status code; without a
-        reason, the code is 422.
+        Raises ApiError. The `reason` of the violated rule decides the HTTP status code; if the rule
+        has no reason, the code is 422.
         """
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj

@@ -41,7 +41,7 @@ class ExpressionLengthBudget:
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
         """Add the length of `expression` and a fixed overhead to the total length.
 
-        Yield an error if the total length exceeds the limit. Upstream does not limit it.
+        Yield an error if the total length exceeds the limit. Upstream has no such limit.
         """
         try:
             self._budget.spend(len(expression) + _CHARACTERS_EACH)

@@ -66,8 +66,8 @@ def is_websocket_request(headers: Mapping[str, str]) -> bool:
 def websocket_token(headers: Mapping[str, str]) -> str:
     """Return the bearer token in the sub-protocols of a request; "" if there is none.
 
-    A request that asks for no WebSocket has no such token. Raises ValueError if the token is
-    malformed, given twice or the only sub-protocol.
+    The sub-protocols of a request that does not open a WebSocket are ignored. Raises ValueError if
+    the token is malformed, given twice or the only sub-protocol.
     """
     if _SUBPROTOCOLS not in headers or not is_websocket_request(headers):
         return ""

@@ -380,7 +380,7 @@ class Watches:
             groups.pop(watch.scope.group, None)
 
     def count(self, kind: Kind | None = None) -> int:
-        """Return the number of open watches of `kind`; of all kinds if `kind` is None."""
+        """Return the number of open watches of `kind`, or of all kinds if `kind` is None."""
         if kind is not None:
             return sum(map(len, self._by_resource.get(kind.resource, {}).values()))
         return sum(

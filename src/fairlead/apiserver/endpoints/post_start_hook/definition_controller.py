@@ -205,7 +205,8 @@ class DefinitionController:
     def _is_time(self, name: str, phase: str, delay: int, now: int) -> bool:
         """Return whether `delay` (ns) has passed since the definition entered `phase`.
 
-        Otherwise, the definition is handled again at the end of the delay.
+        If the delay has not passed yet, this method records that the definition must be handled
+        again at the end of the delay.
         """
         known, began = self._since.get(name, ("", now))
         due = (began if known == phase else now) + delay

@@ -124,12 +124,12 @@ class StoredForm:
         earlier Python object. So nothing else may use `view` yet.
 
         `like` is an object in stored form, of the same class as `view`. Parts that a pod shares
-        with the pod `like` are not checked again. If `view` is a workload, the specs of the pod
-        templates in `view` and `like` must be equal except for images. The spec in `view` is not
-        checked again.
+        with the pod `like` are not checked again. If `view` is a workload, the pod templates in
+        `view` and `like` must have the same spec except for images. The spec of this template is
+        then not checked again.
 
-        The caller must have checked that all integers of a workload fit into 64 bits. For a pod
-        with a longer integer, OverflowError is raised.
+        The caller must have checked that all integers of a workload fit into 64 bits. If a pod
+        contains a longer integer, OverflowError is raised.
         """
         match view:
             case Pod():

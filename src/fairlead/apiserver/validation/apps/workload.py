@@ -236,8 +236,8 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
     """Yield an error if `selector` does not match the labels of `template`.
 
-    Without a match, the controller would not find the pods that it creates, and would create more
-    and more pods.
+    If they did not match, the controller would not find the pods that it creates, and would create
+    more and more pods.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):

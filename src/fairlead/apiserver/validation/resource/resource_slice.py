@@ -92,8 +92,8 @@ def check_slice(obj: Json) -> Causes:
 def check_scheduled_slice(obj: Json) -> Causes:
     """Yield those errors of a ResourceSlice that hide its devices from the scheduler.
 
-    The yielded errors are those of the driver, the pool and the nodes, and devices without names.
-    `obj` must not contain nulls.
+    These are the errors in the driver, in the pool and in the selection of nodes, and missing names
+    of devices. `obj` must not contain nulls.
     """
     spec = obj.get("spec") or {}
     yield from check_driver("spec.driver", spec.get("driver", ""))

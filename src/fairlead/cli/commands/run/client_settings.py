@@ -38,7 +38,7 @@ class ClientSettings:
 
 
 def read_client_settings(document: Document | None, lease: str = "") -> ClientSettings:
-    """Return the settings in `document`; for None, return the defaults. Raises InputError.
+    """Return the settings in `document`, or the defaults if it is None. Raises InputError.
 
     `lease` is the default name of the Lease; "" means the Lease of kube-scheduler.
     """

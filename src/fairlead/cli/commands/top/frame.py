@@ -322,7 +322,7 @@ def _pending(pods: Sequence[Pod], now: Instant, options: FrameOptions) -> _Table
 
 
 def _why_pending(pod: Pod) -> str:
-    """Return why `pod` is pending: the scheduler's message; without one, the nominated node.
+    """Return why `pod` is pending: the scheduler's message, or else the nominated node.
 
     Returns "" if the pod has neither. While a scheduler waits before it binds a pod, for example
     for the pod's volumes, the pod has a nominated node and no message.

@@ -36,8 +36,8 @@ def read_local_autoscaling(
 ) -> Autoscaling:
     """Return the configuration of Cluster Autoscaler, and notes for the user.
 
-    With `--autoscale cluster-autoscaler`, but with neither a snapshot nor a file of node groups,
-    each zone has a node group of 1 to 100 nodes. Raises InputError.
+    If `--autoscale cluster-autoscaler` is given, but neither a snapshot nor a file of node groups,
+    each zone gets a node group of 1 to 100 nodes. Raises InputError.
     """
     if snapshot is not None:
         return read_autoscaling(options, snapshot.manifests)

@@ -172,7 +172,7 @@ def _note_port(options: UpOptions, directory: Path, port: int) -> None:
 
 @contextmanager
 def _dashboard(options: UpOptions, kubeconfig: Path) -> Iterator[LocalDashboard | None]:
-    """Yield the dashboard with its open socket; None without --dashboard.
+    """Yield the dashboard with its open socket, or None if --dashboard is not given.
 
     `kubeconfig` is the path of the cluster's kubeconfig. Raises InputError.
     """
@@ -212,7 +212,7 @@ def _write_kubeconfig(place: Path, text: str) -> None:
 
 @contextmanager
 def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
-    """Yield the write-ahead log in the data directory; None for a cluster in memory.
+    """Yield the write-ahead log in the data directory, or None if the cluster is only in memory.
 
     Set the clock (`_set_clock`) to the time of the log's last entry, if that is known. Raises
     InputError.

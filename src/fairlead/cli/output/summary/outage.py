@@ -298,8 +298,8 @@ def _zones(found: OutageOutcome, start: Instant) -> Section:
 def _zone_states(found: OutageOutcome) -> list[list[ZoneChange]]:
     """Return the changes of the zones with failed nodes, as one list for each zone and period.
 
-    `_state_of` returns the same result for all changes of a list. The lists are sorted by the time
-    of their first change.
+    In a period, the zone's state, size and rate stay the same. The lists are sorted by the time of
+    their first change.
     """
     zones = {one.zone for one in found.nodes}
     states: list[list[ZoneChange]] = []

@@ -203,7 +203,7 @@ def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
     """Return the pod conditions that the kubelet script of the recordings wrote.
 
     The condition Ready has the reason ContainersNotReady even if `is_ready` is set, because the
-    script wrote this reason in both cases.
+    script always wrote this reason.
     """
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}
