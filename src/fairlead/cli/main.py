@@ -432,7 +432,7 @@ def _refuse_unusable(tokens: Sequence[str]) -> None:
     """Raise InputError for an argument that is empty or not UTF-8.
 
     An empty argument is usually an unset shell variable. An argument that is not UTF-8 cannot be
-    written to most files and answers. The file that a command reads may have such a name.
+    written to most files and answers. Exception: the name of an existing file need not be UTF-8.
     """
     from fairlead.whatif.input.error import InputError
 

@@ -175,7 +175,8 @@ class LeaderElection:
     def failed(self) -> None:
         """Record that an attempt to take or renew the Lease failed.
 
-        Therefore the next attempt begins with a read of the Lease.
+        The version of the Lease then counts as unknown, so the next attempt begins with a read of
+        the Lease.
         """
         self._version = ""
 

@@ -2,8 +2,8 @@
 
     fairlead.dev/usage: cpu=250m,memory=900Mi,ephemeral-storage=2Gi,pids=40
 
-On a Node, the annotation is the usage of system daemons. Kubelets assume, when they choose pods to
-evict, that a pod without the annotation uses nothing. CPU usage causes no eviction, but
+On a Node, the annotation is the usage of system daemons. When a kubelet chooses pods to evict, a
+pod without the annotation counts as using nothing. CPU usage causes no eviction, but
 HorizontalPodAutoscalers act on it.
 """
 

@@ -65,7 +65,7 @@ def handshake(headers: Mapping[str, str]) -> Headers:
 
 
 class WebSocket:
-    """The server's end of a WebSocket after the handshake; it returns the bytes to send."""
+    """The server's end of a WebSocket after the handshake; its methods return the bytes to send."""
 
     def __init__(self) -> None:
         """Begin with an open WebSocket."""

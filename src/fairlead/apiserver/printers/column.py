@@ -67,8 +67,8 @@ def printer(
 ) -> Printer:
     """Return a printer for columns such as `Name/name, Desired:integer, Node*`.
 
-    The text after `:` is the column's type, the text after `/` its format. A column with `*` is
-    shown only by `-o wide`.
+    The text after `:` is the column's type, and the text after `/` is its format. A column with `*`
+    is shown only by `-o wide`.
     """
     columns = tuple(_column(spec.strip()) for spec in specs.split(","))
     return Printer(columns, cells, conditions, is_bare, order)

@@ -150,7 +150,7 @@ class PodCopies:
     def record(self, write: Write) -> Recording:
         """Return a Recording of the warnings and audit annotations that `write` receives.
 
-        `Store.create` calls this for a pod that `create` cannot create as a copy.
+        `Store.create` calls this method if `PodCopies.create` cannot copy a template for the pod.
         """
         return Recording(write)
 

@@ -1,4 +1,4 @@
-"""When an object is created or updated, sets the fields that the server owns.
+"""Sets the fields that the server owns when an object is created or updated.
 
 If a kind has the subresource `status`, only writes to this subresource change the status. A new
 object of such a kind loses the status that the client sent. The strategy of a kind can make

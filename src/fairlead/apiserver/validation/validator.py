@@ -355,9 +355,9 @@ def _missing_fields(schema: Schema, value: Any, path: str = "") -> Iterator[Caus
 def _without_known_status(kind: Kind, old: Json, new: Json) -> Json:
     """Return `new`, but leave out its status if `old` has the same status, which is valid.
 
-    Only the status of a Node is left out. The rules of Nodes check the status alone, without the
-    other parts, so the status of `old` is known to be valid. A status has dozens of images, which
-    take long to decode.
+    Only the status of a Node is left out. The rules of Nodes check the status without the other
+    parts of the Node. Therefore a status that was valid in `old` is still valid. A status has
+    dozens of images, which take long to decode.
     """
     if kind is not NODE or new.get("status") is not old.get("status"):
         return new

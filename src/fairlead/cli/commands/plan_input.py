@@ -116,8 +116,9 @@ class PlanInput:
     def image_notes(self, plan: DrainPlan) -> tuple[str, ...]:
         """Return a note about moved pods whose images may not support the platform of the new node.
 
-        The new nodes are the nodes on which the pods run again in `plan.best`, the fastest safe
-        run. If no run is safe, the new nodes are the targets of the moves in `plan`.
+        The new nodes are the nodes on which the pods run again in `plan.best`, the fastest
+        simulated drain that is safe. If no drain is safe, the new nodes are the targets of the
+        moves in `plan`.
         """
         if plan.best is not None:
             return plan.best.image_notes

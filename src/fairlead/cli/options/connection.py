@@ -118,8 +118,8 @@ def snapshot_of(
 def with_context(options: ConnectionOptions) -> ConnectionOptions:
     """Return `options` with the name of the current context if they name no context.
 
-    Another context can become the current one while the cluster is read, or before a printed
-    command runs. Raises InputError.
+    The name is needed because the user may switch to another context while the cluster is read, or
+    before a printed command runs. Raises InputError.
     """
     from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
 

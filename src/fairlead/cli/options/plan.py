@@ -84,7 +84,7 @@ class PlanChangeOptions:
     def change(self, namespace: str) -> ClusterChange | None:
         """Return the change; None if no option is given.
 
-        `namespace` is the namespace of objects that name none, or "".
+        `namespace` is the value of --namespace, or "" if it is not given.
         """
         from fairlead.whatif.change.cluster_change import ClusterChange
 

@@ -128,7 +128,8 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         """Rename the temporary file to its final name, or remove it after an error.
 
         Raises OSError, whose `filename` is the final path, if the file cannot be written or
-        renamed. Raises InputError if the input of the command was changed (`mapped_file`).
+        renamed. Raises InputError if the command's input file has been changed since it was read
+        (`mapped_file`).
         """
         assert self._file is not None
         try:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def print_bytes(content: bytes) -> None:
     """Write `content` to stdout unchanged. A closed pipe is ignored.
 
-    Raises InputError if the input of the command was changed (`mapped_file`).
+    Raises InputError if the command's input file has been changed since it was read
+    (`mapped_file`).
     """
     require_unchanged_files()
     try:

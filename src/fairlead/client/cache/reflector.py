@@ -297,9 +297,10 @@ class Reflector:
                 self._failures = 0
 
     def list_is_slow(self, problem: str) -> None:
-        """Record `problem` if a list is in progress: the server has not answered for a while.
+        """Record `problem` if a list is in progress.
 
-        A watch that streams no list may have no events for a long time, which is no problem.
+        The caller calls this method if the server has not answered for a while. A watch that
+        streams no list may have no events for a long time, which is no problem.
         """
         if self._listed is not None:
             self.problem = problem

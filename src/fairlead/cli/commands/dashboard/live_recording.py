@@ -175,8 +175,8 @@ def _is_target(pod: Pod) -> bool:
 def _by_original(outage: OutageRecorder, pods: Mapping[str, PodEnd]) -> dict[str, PodEnd]:
     """Return `pods`, each keyed by the first pod in its replacement chain; see `Replacements`.
 
-    If several pods have the same key, one that is not terminating takes precedence. The result is
-    empty if no node has failed.
+    If several pods have the same key, one that is not terminating takes precedence. If no node has
+    failed, nothing reads the result, so it is empty.
     """
     if not outage.failed_nodes:
         return {}  # nothing reads them

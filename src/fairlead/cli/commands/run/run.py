@@ -443,8 +443,8 @@ def cluster_arguments(request: RunRequest, cluster: str, settings: ClientSetting
     """Return the options for the commands that the dashboard runs on this cluster.
 
     `cluster` is the name of the connection, such as `context prod`. If no option names the cluster,
-    the result names the current context. The user may switch to another context while `fairlead
-    run` is running.
+    the result names the current context, because the user may switch to another context while
+    `fairlead run` is running.
     """
     given, (batch_config, batch_plugins) = request.connection, request.batch
     if settings.kubeconfig and not given.is_given:

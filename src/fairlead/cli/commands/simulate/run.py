@@ -152,8 +152,8 @@ def _print_result(
 def _matched(outcome: RunOutcome, conditions: Mapping[str, FailOn | None]) -> dict[str, list[str]]:
     """Return the `conditions` that are true, each with its evidence.
 
-    None stands for the condition `loop`, which is true if pods are displaced again and again. Each
-    other condition is true if a displaced pod matches it.
+    A value of None in `conditions` stands for the condition `loop`, which is true if pods are
+    displaced again and again. Each other condition is true if a displaced pod matches it.
     """
     found = {}
     for text, one in conditions.items():

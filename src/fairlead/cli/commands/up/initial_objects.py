@@ -162,7 +162,7 @@ def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
 
 
 def print_age(snapshot: Snapshot, now: Instant) -> None:
-    """Print a line on stderr if `snapshot` is so old that deadlines have probably passed since.
+    """Print a line on stderr if `snapshot` is so old that deadlines in it have probably passed.
 
     `snapshot` must contain times.
     """

@@ -241,9 +241,9 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
 def _set_clock(options: UpOptions, clock: LocalClock, instant: Instant) -> None:
     """Set the clock to `instant`, the time of the objects with which the cluster starts.
 
-    Without --keep-time, the clock is set only if it shows an earlier time. For example, the objects
-    may be of another local cluster whose clock was advanced. If the clock stayed behind `instant`,
-    timeouts that began before `instant` would last too long.
+    Without --keep-time, the clock is set only if it shows an earlier time. It shows an earlier
+    time, for example, if the objects come from another local cluster whose clock was advanced. If
+    the clock stayed behind `instant`, timeouts that began before `instant` would last too long.
     """
     if options.keep_time:
         clock.set_to(instant)

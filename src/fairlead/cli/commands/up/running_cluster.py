@@ -19,8 +19,8 @@ TIMEOUT_S: Final = 2.0
 def require_ended(path: Path) -> None:
     """Raise InputError if the cluster of the kubeconfig at `path` still runs.
 
-    Its server is recognised by its certificate. A file that is missing, or is no kubeconfig of a
-    local cluster, raises nothing.
+    The cluster's server is recognised by its certificate. If the file is missing, or is not the
+    kubeconfig of a local cluster, nothing is raised.
     """
     try:
         (cluster,) = yaml.safe_load(path.read_bytes())["clusters"]

@@ -21,7 +21,7 @@ _BYTES_PER_MB: Final = 1e6
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Shows a bar for each phase.
+    """Shows a bar for each phase of a command, such as reading or simulating.
 
     Beside the bar is the amount of input that was read, or the virtual time of the simulated run.
     """
@@ -100,8 +100,9 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 def is_terminal(stream: TextIO) -> bool:
     """Return whether `stream` is a terminal, or counts as one because of TTY_COMPATIBLE=1.
 
-    FORCE_COLOR has no effect, because CI systems set it to get colours in their logs. (With
-    FORCE_COLOR, rich counts every stream as a terminal.) This function does not import rich.
+    Unlike rich, this function does not count every stream as a terminal if FORCE_COLOR is set,
+    because CI systems set FORCE_COLOR to get colours in their logs. This function does not import
+    rich.
     """
     return stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1"
 

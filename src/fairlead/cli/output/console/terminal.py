@@ -77,8 +77,8 @@ def stdout_console() -> Console:
     """Return a console for stdout, without spaces at the ends of lines.
 
     If stdout is not a terminal, the width is the value of COLUMNS. If there is no valid width, the
-    console is wide enough for tables. Raises InputError if the input of the command was changed
-    (`mapped_file`).
+    console is wide enough for tables. Raises InputError if the command's input file has been
+    changed since it was read (`mapped_file`).
     """
     require_unchanged_files()
     console = _console(_PipeConsole, sys.stdout)

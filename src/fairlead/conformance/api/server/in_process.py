@@ -100,7 +100,7 @@ class InProcess(Struct):
 class InProcessWatch(Struct):
     """The result of a watch request: an open watch or, if none was opened, an ordinary response.
 
-    The response contains an error, or a single object with status 200.
+    An ordinary response contains an error, or a single object with status 200.
 
     `until` is the time in ns since 1970 at which the watch times out; None if it has no timeout.
     """
