@@ -50,7 +50,7 @@ def _first_wrong(kind: _Type, parse: _Parse, value: Struct) -> WrongQuantity | N
 
 
 def _is_quantity(kind: _Type) -> bool:
-    """Return whether `kind` is QuantityText, that is, a union with str and float.
+    """Return whether the Python type `kind` is QuantityText, a union with str and float.
 
     No other field type in `fairlead.api.objects` is such a union.
     """
@@ -83,7 +83,7 @@ def _parse_of(kind: _Type) -> _Parse | None:
 
 
 def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
-    """For each field of `kind` that contains quantities, yield (name, function that parses them).
+    """Yield (name, function that parses its quantities) for each field of `kind` with quantities.
 
     The fields of inner structs have dotted names (`spec.capacity`), so that one attrgetter reads
     all fields. Every name begins with `prefix`.

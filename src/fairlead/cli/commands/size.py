@@ -212,7 +212,7 @@ def size(
 
 
 def _change(options: PlanChangeOptions, namespace: str) -> ClusterChange | None:
-    """Return the change before the search; None if there is none.
+    """Return the change that is made before the search; None if there is none.
 
     Raises InputError if `namespace` is given without a change.
     """

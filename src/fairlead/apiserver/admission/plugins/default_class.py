@@ -11,12 +11,11 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
-    """Return the name of the class that has one of `annotations` with the value "true".
+    """Return the name of the default class; "" if there is none.
 
-    Return "" if there is no such class.
-
-    If there are several default classes, the newest is returned. If several are equally new, the
-    one whose name sorts first is returned.
+    A class, such as a StorageClass, is a default class if one of `annotations` has the value
+    "true". If there are several default classes, the newest is returned. If several are equally
+    new, the one whose name sorts first is returned.
     """
     defaults = []
     for candidate in storage.items(kind):

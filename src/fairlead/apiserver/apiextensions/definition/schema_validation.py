@@ -1,6 +1,6 @@
 """Validates the schema in a CustomResourceDefinition.
 
-The rules in a schema are compiled only if the schema is structural and its defaults are valid.
+The CEL rules in a schema are compiled only if the schema is structural and its defaults are valid.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
 validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema,
@@ -96,8 +96,8 @@ def schema_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the root schema `raw` at `field`.
 
-    If `length_budget` is None, the rules in the schema are not compiled. `has_status` is True if
-    the version has the status subresource.
+    If `length_budget` is None, the CEL rules in the schema are not compiled. `has_status` is True
+    if the version has the status subresource.
     """
     malformed = next(malformed_paths(raw, field), None)
     if malformed is not None:
@@ -158,7 +158,7 @@ def _children(raw: Json) -> Iterator[Json]:
 
 
 def _node_causes(raw: Json, field: str, context: _NodeContext) -> Iterator[Cause]:
-    """Yield the errors of a schema node and of the nodes inside it, with errors of rules last."""
+    """Yield the errors of a schema node and the nodes inside it; errors of CEL rules come last."""
     causes = [
         *_keyword_causes(raw, field, context),
         *_child_causes(raw, field, context),

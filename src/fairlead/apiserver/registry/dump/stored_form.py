@@ -350,7 +350,7 @@ def _has_valid_owners(meta: ObjectMeta) -> bool:
 def _interned(
     known: dict[bytes, Part | None], part: Part, is_valid: Callable[[Part], bool]
 ) -> Part | None:
-    """Return the first part that equals `part`, so that equal parts are one object.
+    """Return the first part that equals `part`, so that equal parts are one Python object.
 
     Return None if `part` is invalid. `known` maps each encoded part to the first equal part, or to
     None if the part is invalid. A new part is added to `known`.
