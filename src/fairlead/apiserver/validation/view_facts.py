@@ -38,7 +38,7 @@ class _Member(Struct, frozen=True):
     `is_time`, `facts` and `members` is set. `is_time` marks a time. `facts` limit the member's
     value, or the items if the value is a list. `members` is set for a struct or a list of structs,
     and contains those members of the struct that `check_view_facts` reads. `checks_zero` is set if
-    the number 0 is checked too, because 0 does not stand for a field that was left out.
+    the number 0 is checked too. In such a member, 0 does not stand for a field that was left out.
     """
 
     name: str

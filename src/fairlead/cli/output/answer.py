@@ -552,8 +552,8 @@ def _notes(answer: WhatIfAnswer) -> Section:
 def _next_steps(steps: Sequence[NextStep]) -> Section:
     """Return the section that suggests what to do next.
 
-    If the options or the command of the first step are long, a section of one row shows only the
-    words of this step, and a second row is needed for the complete step.
+    If the options or the command of the first step are long, the complete step needs two rows. If
+    the section has only one row, it shows only the words of this step.
     """
     is_long = any(len(one.code) > CODE_MAX for one in steps[:1])
 
