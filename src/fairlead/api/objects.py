@@ -1209,8 +1209,9 @@ class DeviceRequest(_View, frozen=True):
 class DeviceConstraint(_View, frozen=True):
     """An entry of spec.devices.constraints: a rule on attributes of the devices of some requests.
 
-    The devices must have equal values of `match_attribute`, and different values of
-    `distinct_attribute`. If `requests` is empty, the constraint applies to all requests.
+    If `match_attribute` is set, the devices must have equal values of this attribute. If
+    `distinct_attribute` is set, they must have different values of this attribute. If `requests` is
+    empty, the constraint applies to all requests.
     """
 
     requests: tuple[str, ...] = ()

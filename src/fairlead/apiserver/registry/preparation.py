@@ -1,4 +1,4 @@
-"""Sets the fields that the server owns when an object is created or updated.
+"""Sets the server-owned fields of an object that is created or updated.
 
 If a kind has the subresource `status`, only writes to this subresource change the status. A new
 object of such a kind loses the status that the client sent. The strategy of a kind can make

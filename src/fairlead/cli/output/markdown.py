@@ -55,9 +55,10 @@ def markdown_simulation(
 ) -> str:
     """Return the result of a simulation as Markdown: verdict, tables in closed <details>, notes.
 
-    The text fits into a comment on GitHub (`markdown_limit`). `result` is the `simulation_result`.
-    `scheduler` names the scheduler. The keys of `conditions` are the conditions of --fail-on that
-    are met, and the values are the evidence. `unsettled` is a further note, "" for none.
+    The text fits into a comment on GitHub (`markdown_limit`). `result` is the JSON value that
+    `simulation_result` returns. `scheduler` names the scheduler. The keys of `conditions` are the
+    conditions of --fail-on that are met, and the values are the evidence. `unsettled` is a further
+    note, "" for none.
     """
     span = f"{for_readers(seconds(result['virtual_seconds']))} from {result['started_at']}"
     head = [

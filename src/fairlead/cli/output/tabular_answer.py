@@ -48,7 +48,7 @@ def print_tabular(
 ) -> None:
     """Print `answer` to standard output in the format `output`.
 
-    `text` fits one screen, and `details` has all rows.
+    The format `text` fits one screen, and the format `details` has all rows.
     """
     match output:
         case "json":

@@ -549,7 +549,7 @@ def _usable_credentials(connection: ConnectionConfig) -> Credentials:
 
 
 def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
-    """Return the options of the HTTP server with its open socket, or None for `--listen none`.
+    """Return the options of the HTTP server with its open socket, or None if --listen is `none`.
 
     Raises InputError if the address or the certificate cannot be used, or if a key is given without
     a certificate.

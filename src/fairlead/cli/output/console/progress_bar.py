@@ -100,9 +100,9 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 def is_terminal(stream: TextIO) -> bool:
     """Return whether `stream` is a terminal, or counts as one because of TTY_COMPATIBLE=1.
 
-    Unlike rich, this function does not count every stream as a terminal if FORCE_COLOR is set,
-    because CI systems set FORCE_COLOR to get colours in their logs. This function does not import
-    rich.
+    If FORCE_COLOR is set, rich counts every stream as a terminal. This function ignores
+    FORCE_COLOR, because CI systems set it only to get colours in their logs. This function does not
+    import rich.
     """
     return stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1"
 

@@ -134,8 +134,8 @@ def waited(rows: Sequence[WaitedPod]) -> Section:
 def displaced(difference: Difference, start: Instant) -> Section:
     """Return the section of displaced and moved pods.
 
-    If a pod was displaced several times, each displacement has a row. The target in this row is the
-    node from which the pod was displaced next, or the pod's last node.
+    If a pod was displaced several times, each displacement has a row. The row shows where the pod
+    went: to the node from which it was next displaced, or to its last node.
     """
     targets = {pod.key: pod.node for pod in difference.returned}
     targets |= {move.pod.key: move.target for move in difference.moved}
