@@ -392,9 +392,10 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Merge `patch` (RFC 7386) into an object; return the stored object.
 
-        The status in `patch` is ignored under the same condition as in `update`. A resourceVersion
-        in the patch and a non-empty `uid` are preconditions. Raises ApiError 404 if the object does
-        not exist, and the errors of `update`.
+        As in `update`, the status in `patch` is ignored if the kind has a status subresource and
+        the kind's strategy does not have `updates_status`. A resourceVersion in the patch and a
+        non-empty `uid` are preconditions. Raises ApiError 404 if the object does not exist, and the
+        errors of `update`.
         """
         old = self.get(kind, namespace, name)
         kind = kind.in_version(old.get("apiVersion", ""))

@@ -36,7 +36,7 @@ class TypeMismatchError(ValueError):
     """Raised for a value that does not fit the type of its field; the message is upstream's.
 
     `restoring` is the message that upstream uses instead if the value is in the result of a patch.
-    `location` is that of the value, if it is known.
+    `location` is the location of the value, if it is known.
     """
 
     def __init__(

@@ -317,7 +317,8 @@ class Storage:
     def has_any(self, resources: frozenset[str]) -> bool:
         """Return whether an object of one of `resources` exists.
 
-        A resource is written as in `Kind.resource`. For rare kinds, this is cheaper than `count`.
+        Each of `resources` has the form of `Kind.resource`, such as `deployments.apps`. For rare
+        kinds, this is cheaper than `count`.
         """
         if self._objects.keys().isdisjoint(resources):
             return False

@@ -57,11 +57,11 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function like that of the property `logging`, even without --log-level and -v.
+        """Return a function like the one that the property `logging` returns; never return None.
 
-        Without these options, the function's reporter logs only errors and warnings. `write`
-        receives each line and its time; by default, lines are written to standard error. Raises
-        InputError if both --log-level and -v are given, or if -v is negative.
+        If neither --log-level nor -v is given, the function's reporter logs only errors and
+        warnings. `write` receives each line and its time; by default, lines are written to standard
+        error. Raises InputError if both --log-level and -v are given, or if -v is negative.
         """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")

@@ -110,7 +110,7 @@ class HttpConnection(asyncio.Protocol):
         """Send a request; `on_end` receives the response or an exception.
 
         At `deadline`, a time of the event loop, HttpPool ends the request with a TimeoutError. If
-        `deadline` is None, HttpPool does so when no byte of the response has arrived for
+        `deadline` is None, HttpPool ends the request when no byte of the response has arrived for
         `read_seconds_max` seconds.
         """
         assert self._transport is not None

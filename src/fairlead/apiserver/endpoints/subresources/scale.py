@@ -71,8 +71,8 @@ def scale(scope: RequestScope) -> WebhookCalls[Response]:
 def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
     """Raise ApiError 409 if the uid or resourceVersion of a Scale differs from the object's.
 
-    `before` is the metadata of the object, and `meta` that of the Scale. An empty value in `meta`
-    is accepted, and so is resourceVersion "0".
+    `before` is the metadata of the object, and `meta` is the metadata of the Scale. An empty value
+    in `meta` is accepted, and so is resourceVersion "0".
     """
     kind, namespace, name = scope.kind, scope.info.namespace, scope.info.name
     if meta.get("uid", "") not in ("", before["uid"]):
