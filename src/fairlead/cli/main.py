@@ -57,8 +57,8 @@ Try:
     fairlead explain dump.json pod/store/web-0
     fairlead simulate scenario.yaml
 
-dump.json is a dump of the cluster. The README and `fairlead demo` also show a kubectl command that
-takes a dump.
+dump.json is a dump of the cluster, such as the file that `fairlead snapshot` writes. The README and
+`fairlead demo` show a kubectl command that takes a dump without Fairlead.
 """
 
 EPILOGUE: Final = """\

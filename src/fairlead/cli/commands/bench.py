@@ -46,10 +46,10 @@ def bench(
 
     Other workloads are Fairlead's own. Batch workloads run Fairlead's batch scheduler. Their
     threshold is the rate at which kube-batch itself placed pods, without an API server. Outage
-    workloads simulate one day of a cluster with three zones, and count the evicted pods. One zone
-    is down for an hour. WhatIf workloads run `fairlead whatif` on a generated dump; the time to
-    parse the dump is included. ClusterAutoscaler and Karpenter workloads measure a single decision,
-    or simulate a day in which a cluster grows and shrinks.
+    workloads simulate one day of a cluster with three zones, of which one is down for an hour.
+    These workloads count the evicted pods. WhatIf workloads run `fairlead whatif` on a generated
+    dump; the time to parse the dump is included. ClusterAutoscaler and Karpenter workloads measure
+    a single decision, or simulate a day in which a cluster grows and shrinks.
 
     The column "first ms" shows the CPU time of the first scheduling cycle or batch session. The
     column "p99 ms" shows the 99th percentile of the CPU times of all later measured cycles or

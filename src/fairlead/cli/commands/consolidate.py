@@ -56,7 +56,7 @@ def consolidate(
             name="--max",
             help="Remove at most N nodes (default: as many as possible). N is a number, or a "
             "percentage of the nodes, such as 10%. A percentage is rounded down, but to at "
-            "least one node. The search ends when it has found N nodes.",
+            "least one node. The search ends when it has found N nodes to remove.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -69,12 +69,12 @@ def consolidate(
 ) -> int:
     """Find nodes that can be removed, and show where their pods would go and why other nodes stay.
 
-    The command decides by the rules of node autoscalers. A node stays because of annotations, local
-    storage, pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes
-    of the control plane always stay. For each node that must stay, the answer lists the causes, the
-    responsible objects, and changes that remove the causes. Then the command simulates drains of
-    the nodes that can be removed. It reports the fastest safe drain, with its kubectl commands. The
-    help text of `fairlead drain-plan` states when a drain is safe.
+    A node must stay if a node autoscaler would keep it because of annotations, local storage, pods
+    without a controller, disruption budgets, or a lack of room on other nodes. Nodes of the control
+    plane always stay. For each node that must stay, the answer lists the causes, the responsible
+    objects, and changes that remove the causes. Then the command simulates drains of the nodes that
+    can be removed. It reports the fastest safe drain, with its kubectl commands. The help text of
+    `fairlead drain-plan` states when a drain is safe.
 
     The command tries the most promising plans, not all plans. So a plan that saves more can exist.
     The answer gives an upper bound: no plan can remove more nodes than this.

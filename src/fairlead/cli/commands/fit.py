@@ -56,9 +56,9 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of the objects that --like and --scale name without a namespace "
-            "(default: search all namespaces), and of the objects in the files of --pod and "
-            "--apply that have no metadata.namespace (default: 'default').",
+            help="Namespace for objects that are given without one. For --like and --scale, the "
+            "default is to search all namespaces. For objects without metadata.namespace in "
+            "the files of --pod and --apply, the default is 'default'.",
             metavar="NAME",
             show_default=False,
         ),

@@ -63,11 +63,12 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="The last step of the search replaces nodes by cheaper ones. Its limit is "
-            "N scheduling cycles for each pod that the search places. For fewer than 500 pods, the "
-            "limit is that of 500 pods. A larger N takes more time, and never gives a more "
-            "expensive answer. In small clusters, the search often ends before the limit, because "
-            "it has tried all its changes. The answer then says that a larger N changes nothing.",
+            help="The last step of the search replaces nodes by cheaper ones. This step is "
+            "limited to N scheduling cycles for each pod that the search places. For fewer than "
+            "500 pods, the limit is 500 times N cycles. A larger N takes more time, and never "
+            "gives a more expensive answer. In small clusters, the search often ends before the "
+            "limit, because no replacement is left to try. The answer then says that a larger N "
+            "changes nothing.",
             metavar="N",
             converter=integer,
         ),
@@ -77,9 +78,9 @@ def size(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of the objects that --scale names without a namespace (default: search "
-            "all namespaces), and of the objects in the files of --apply that have no "
-            "metadata.namespace (default: 'default').",
+            help="Namespace for objects that are given without one. For --scale, the default is to "
+            "search all namespaces. For objects without metadata.namespace in the files "
+            "of --apply, the default is 'default'.",
             metavar="NAME",
             show_default=False,
             group=CHANGE,

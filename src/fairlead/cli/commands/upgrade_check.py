@@ -46,10 +46,10 @@ def upgrade_check(
         Parameter(
             help="Number of nodes to drain at a time (default: the value of --surge, but at least "
             "1). Without this option, the command also simulates drains of 10% of the nodes at a "
-            "time, if this is more than the default. N is a number, or a percentage such as 5%. "
-            "A percentage is rounded down, but to at least one node. With surge nodes, 5% means "
-            "5% of the nodes to drain in one zone of one pool. With --surge 0, it means 5% of "
-            "all nodes to drain.",
+            "time, if 10% is more nodes than the default. N is a number, or a percentage such as "
+            "5%. A percentage is rounded down, but to at least one node. With surge nodes, 5% "
+            "means 5% of the nodes to drain in one zone of one pool. With --surge 0, 5% means 5% "
+            "of all nodes to drain.",
             metavar="N",
             converter=number_or_percentage,
         ),

@@ -11,8 +11,8 @@ ProvisionTimes = Annotated[
     repeatable(
         "[GROUP=]DURATION",
         "With --autoscale: time from the autoscaler's request for a node until the node is Ready "
-        "(default: 90s with Cluster Autoscaler, 1m with Karpenter). The time of each node differs "
-        "from DURATION at random by up to 25%. With GROUP=, DURATION applies only to this node "
+        "(default: 90s with Cluster Autoscaler, 1m with Karpenter). Each node takes DURATION plus "
+        "or minus up to 25%, at random. With GROUP=, DURATION applies only to this node "
         "group or NodePool.",
     ),
 ]

@@ -59,9 +59,9 @@ def explain(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations "
             "with different seeds. Each simulation chooses the run times of the running pods "
             "at random from --runtimes, or from the completed pods in the dump "
-            "(docs/start-times.md). With --runtimes alone, N is 20. With neither option, no "
-            "simulation runs. The command then estimates only the start of a pod group, from "
-            "the run times that pods declare.",
+            "(docs/start-times.md). With --runtimes alone, N is 20. With neither --seeds nor "
+            "--runtimes, no simulation runs. The command then estimates only the start of a pod "
+            "group, from the run times that pods declare.",
             show_default=False,
             metavar="N",
             converter=integer,
@@ -91,8 +91,8 @@ def explain(
 
     - nodes (without a name): the nodes that take no new pods, with the reasons, and the requests
       and free resources of all other nodes. For each node, the answer also gives the number of
-      pending pods for which it has room. For a node that takes no new pods, this is the number for
-      which it would have room.
+      pending pods that fit on the node. For a node that takes no new pods, this is the number that
+      would fit if the node took new pods.
 
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
@@ -100,8 +100,8 @@ def explain(
       nodes on which preemption would make room, with the victims, and names the rule by which the
       scheduler chooses one of these nodes. For a pending pod that fits on no node, the answer also
       names the labels that the pod requires but no node has. If only taints keep the pod off a
-      node, it names these taints. It says whether the pod would fit on a new node that is a copy of
-      an existing node.
+      node, the answer names these taints. The answer also says whether the pod would fit on a copy
+      of an existing node.
 
     - Workload, or a custom resource that controls pods or Jobs: its pods, why pods are pending or
       not ready, and its disruption budgets. The answer also names the node on which one more pod
@@ -116,10 +116,10 @@ def explain(
       classes whose pods may preempt a pod of this class. The answer also says how many of the
       possible victims have a disruption budget. Without a name, pc lists all classes.
 
-    - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
-      does not scale, and how many more pods fit, up to maxReplicas.
+    - HorizontalPodAutoscaler: the number of replicas that each metric proposes, the reason if the
+      autoscaler does not scale, and how many more pods fit, up to maxReplicas.
 
-    - ResourceQuota: how much of each resource is used and left, who uses it, and which workloads
+    - ResourceQuota: how much of each resource is used and free, who uses it, and which workloads
       lack pods because of the quota. The answer also contains the limits that would admit these
       pods, a what-if that simulates these limits, and the command that sets them. To compare all
       quotas, set OBJECT to quotas.
@@ -133,8 +133,8 @@ def explain(
     - Queue of kube-batch or Volcano: for each resource, how much the queue deserves, uses and
       requests, and why its share is not larger. The answer lists the queue's groups and says why
       groups wait. The batch scheduler works in sessions. The answer names the pods of this queue
-      that the next session evicts, and the pods of other queues that it evicts for this queue. To
-      compare all queues, set OBJECT to queues.
+      that the next session evicts, and the pods of other queues that the session evicts for this
+      queue. To compare all queues, set OBJECT to queues.
 
     - ClusterQueue or LocalQueue of Kueue: its quota, and the reasons why workloads wait for
       admission. Kueue wrote these reasons to the objects of the dump. To compare all ClusterQueues,

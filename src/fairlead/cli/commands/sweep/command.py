@@ -90,8 +90,8 @@ def sweep(
     The file cases.csv contains a row for each case, and the directory cases/ contains the full
     result of each case. The file report.html is the report of the sweep, and the file worst.html is
     the full report of the worst case. To continue an interrupted sweep, run the same command again.
-    Cases whose results are in the directory do not run again. All cases run again if the scenario,
-    a file that it names, an installed plugin, or the version of Fairlead has changed.
+    Only the cases without results in the directory then run. However, if the scenario, a file that
+    it names, an installed plugin, or the version of Fairlead has changed, all cases run again.
 
     Try:
 

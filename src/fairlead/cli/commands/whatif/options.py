@@ -34,10 +34,10 @@ example priority>=1000, namespace=store, name=web-* or labels.app=web. Such a co
 a pod that it describes is displaced: preempted, evicted, or on a node that was deleted. On a \
 deleted node, DaemonSet pods and static pods do not count. Other conditions have these meanings. \
 pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. \
-pdb-blocks-drains: a PodDisruptionBudget that is created or changed never allows an eviction. \
-loop: pods are displaced again and again. pending>0: the change leaves pods pending. \
-pending:priority>=1000: the change leaves pods of such a priority pending. waited>0: because of \
-the change, pods waited at least a minute for a node. undrained: a drain did not finish. \
+pdb-blocks-drains: the change creates or edits a PodDisruptionBudget that then never allows an \
+eviction. loop: pods are displaced again and again. pending>0: the change leaves pods pending. \
+pending:priority>=1000: the change leaves pods of this priority pending. waited>0: because of the \
+change, pods waited at least a minute for a node. undrained: a drain did not finish. \
 data-deleted: PersistentVolumeClaims were deleted together with their volumes. workload-below=80%: \
 at some time, a workload had fewer ready pods than 80% of the pods that it wants. docs/results.md \
 lists all conditions.
@@ -120,9 +120,9 @@ class ChangeOptions:
             "NODE",
             "With --add-nodes: the new nodes get the labels, taints and size of this node. "
             "--instance-type sets another size. With several nodes (NODE,NODE), such as one of "
-            "each zone, the new nodes are copies of them in turn; NODE:3,NODE copies the first "
-            "node three times in each turn. With --instance-type, name only one node here; the "
-            "new nodes are then spread over the zones.",
+            "each zone, the new nodes are copies of these nodes in turn; NODE:3,NODE copies the "
+            "first node three times in each turn. With --instance-type, name only one node here; "
+            "the new nodes are then spread over the zones.",
         ),
     ] = ""
     instance_type: Annotated[
@@ -180,7 +180,7 @@ class ChangeOptions:
             help="Drain at most N nodes at a time (default: all). N is a number, or a percentage "
             "of the nodes to drain, such as 5%. A percentage is rounded down, but to at "
             "least one node. With this option, a drained node is uncordoned as soon as it is "
-            "empty, or, with --for, after a further time.",
+            "empty. With --for, the node stays cordoned for this time after it has become empty.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -310,7 +310,7 @@ class RunOptions:
     horizon: Annotated[
         str,
         Parameter(
-            help="Time that is simulated after the last change that you ask for. The simulation "
+            help="Maximum simulated time after the last of the requested changes. The simulation "
             "ends earlier if nothing more would happen in the cluster.",
             metavar="DURATION",
         ),
@@ -364,10 +364,10 @@ class RunOptions:
         named(
             "FILE",
             "File with instance types and their prices, for --autoscale, --instance-type and "
-            "--reschedule. With --reschedule, the answer compares the price of the nodes in use. "
-            "The format is CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok provider."
-            " To take the prices from a CSV file of OpenCost, give both files, separated by a "
-            "comma: TYPES,PRICES.",
+            "--reschedule. With --reschedule, the answer compares the total price of the nodes in "
+            "use. The format is CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok "
+            "provider. To take the prices from a CSV file of OpenCost, give both files, separated "
+            "by a comma: TYPES,PRICES.",
         ),
         IN_AUTOSCALING,
     ] = None
