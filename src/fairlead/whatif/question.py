@@ -191,7 +191,7 @@ def _controller_notes(change: ClusterChange, effect: Effect, snapshot: Snapshot)
 
 
 def _has_unusual_owner(manifest: Manifest) -> bool:
-    """Return whether a custom resource, a Pod or, for a pod, a Deployment owns the object."""
+    """Return whether a custom resource or a Pod owns the object, or a Deployment owns a pod."""
     programs = (POD.kind, DEPLOYMENT.kind) if manifest.kind is POD else (POD.kind,)
     return any(
         is_custom(owner.api_version) or owner.kind in programs
@@ -334,8 +334,8 @@ def _drift_note(after: RunOutcome) -> list[str]:
 def _expiry_note(snapshot: Snapshot, before: RunOutcome) -> Iterator[str]:
     """Yield a note about nodes that Karpenter deletes even without the change, as they expire.
 
-    For a node without a NodeClaim, the limit of the NodePool is assumed. So the note counts these
-    nodes. `before` is the run without the change.
+    If the dump lacks the NodeClaim of a node, the expireAfter of the NodePool is assumed. The note
+    says how many nodes this concerns. `before` is the run without the change.
     """
     found = before.autoscaling
     gone = () if found is None else (*found.earlier, *found.transitions)

@@ -7,8 +7,8 @@
 The consequences of one event (a script entry, the start of a pod, a scheduling cycle) settle before
 the next event happens. Among events of the same time, the world's events come before the engine's.
 
-The number of steps at one instant is limited. Otherwise a world that never settles, or an engine
-that always has work due, would stop the time.
+The number of steps at one instant is limited. Otherwise time would never advance if a world never
+settled, or if an engine always had work due.
 
 A run can be paused, so that a server can answer requests. During the pause, work of several
 controllers may become due, while a long list of commands of one controller is unfinished.

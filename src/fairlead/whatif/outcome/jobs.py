@@ -52,8 +52,8 @@ class GangTally(Struct, frozen=True):
 
     `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x
     nanoseconds (CPU in millicores, memory in bytes). `incomplete_now` are the gangs of which too
-    few members run at the end, sorted by group. `incomplete_for` has, by group, the time for which
-    at least one member, but too few members ran.
+    few members run at the end, sorted by group. `incomplete_for` maps each group to the time for
+    which some of its members ran, but too few.
     """
 
     gangs: int = 0

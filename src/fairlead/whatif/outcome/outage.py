@@ -279,9 +279,10 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     `concerned` is the number of pods whose nodes went out of service. `replaced` is the number of
     these pods whose replacements run at the end. `back_with_node` is the number that run again on
-    their own nodes, which returned. Of the pods in `back_with_node`, `late_with_node` counts the
-    pods whose node failed again at least once before they were up. `last_with_node` counts the pods
-    that were up again only after the last failure. The other pods are `lost`. `preempted` are the
+    their own nodes, which returned. `late_with_node` and `last_with_node` count pods in
+    `back_with_node` whose node failed several times. `late_with_node` counts the pods whose node
+    failed again at least once before they were up. `last_with_node` counts those of them that were
+    up only after the last failure of their node. The other pods are `lost`. `preempted` are the
     pods that were preempted to make room for replacements. `first_eviction_at` and
     `last_eviction_at` are None if no pod was evicted; `first_back_at` and `last_back_at` are None
     if no pod came back. `last_return_at` is the time at which the last pod was back on its own

@@ -102,7 +102,7 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return how concentrated workloads are, as a percentage; None without such workloads.
+    """Return how concentrated workloads are, as a percentage; None if no workload has several pods.
 
     `place` returns the place of a node, such as its zone. For each workload with several pods, the
     percentage of its pods at the place with the most of them is computed. The result is the average

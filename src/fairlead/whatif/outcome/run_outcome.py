@@ -621,7 +621,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def unfinished_deletions(self) -> str:
-        """A sentence about pods that are on nodes but are being deleted; "" without such pods.
+        """A sentence about pods that are on nodes but are being deleted; "" if there are none.
 
         A replacement has the key of the pod that it replaces, so `pods` has only one of these two
         pods. The nodes and `allocations` have both pods.

@@ -85,7 +85,7 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     The snapshot is simulated first if workloads have too few or too many pods, rollouts were in
     progress or pods were starting (`dump_activity`). The baseline is then the end of this
     simulation. Otherwise, the baseline is the unchanged snapshot. The snapshot is also used
-    unchanged if no pods were starting, and if the simulation creates no missing pods, deletes no
+    unchanged if no pods were starting, and the simulation creates no missing pods, deletes no
     surplus pods and ends no rollout.
 
     `autoscale`, `places_gangs` and `lost` are used only for the notes (`plan_notes`). `model` is
@@ -164,10 +164,10 @@ def activity_note(activity: DumpActivity) -> tuple[str, ...]:
 def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
-    The first run ends when nothing changes any more, or at its time limit. The first run may reach
-    this limit although the cluster came to rest, for example because a pod terminates without end.
-    Then a second run ends at the time at which the cluster came to rest in the first run. There is
-    no second run if the cluster did not come to rest, or was at rest from the start.
+    The first run ends when nothing changes any more, or at its time limit. The cluster can come to
+    rest before a run that reaches this limit, for example if a pod never stops terminating. If so,
+    a second run ends at the time at which the cluster came to rest in the first run. There is no
+    second run if the cluster was at rest from the start.
     """
     until_rest = replace(experiment, steps_begin=None)
     finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)

@@ -340,10 +340,10 @@ def _with_remedies(
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
     The change is searched for in the state after the drains of `plan`, and becomes the `edit` of
-    the blocker. `edit` is "" if no change is found. The change of one workload does not free the
-    node if pods of other workloads on it fit no other node in this state either. The blockers of
-    these workloads then follow. If the node of a blocker can be emptied in this state, the blocker
-    is yielded as it is.
+    the blocker. `edit` is "" if no change is found. If pods of other workloads on the node fit no
+    other node in this state either, the blockers of these workloads follow, because one change is
+    not enough to empty the node. If the node can be emptied in this state, the blocker is yielded
+    as it is.
     """
     if not blockers:
         return

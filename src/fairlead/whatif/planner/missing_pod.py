@@ -144,7 +144,7 @@ def preempted_for_good(base: Baseline, snapshot: Snapshot) -> Iterator[Manifest]
 
 
 def _stored(model: ClusterModel, made: Iterable[ApiObject]) -> Iterator[Json]:
-    """Yield those of the objects `made` that are in the store, as they are there.
+    """Yield the objects in `made` that the store contains, in their stored form.
 
     A volume that is assumed for a claim is not in the store.
     """
@@ -164,8 +164,8 @@ def _create_missing(
 ) -> tuple[str, ...]:
     """Create the missing pods of `stateful_set` in `model`, and append all new objects to `made`.
 
-    `existing` are its pods (namespace/name). The result are notes about the new pods. Raises
-    ApiError if admission refuses a pod; the pods before it are created.
+    `existing` are the pods of the StatefulSet (namespace/name). Returns notes about the new pods.
+    Raises ApiError if admission refuses a pod; pods with lower ordinals have been created by then.
     """
     key, ordinals = stateful_set.ref.key, ordinals_of(stateful_set.as_view(StatefulSet))
     missing = [number for number in ordinals if f"{key}-{number}" not in existing]

@@ -109,7 +109,7 @@ class NewPods(Struct, frozen=True):
     number of replicas of the workload that --like names. `replicas` is None for a workload without
     replicas, such as a Job, and for a template from --pod. `replicas` is 0 for a paused Deployment
     without a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`).
-    `replicas_when` says when the workload has them, in the words of the answer. `autoscaler` is the
+    `replicas_when` says when the workload has this number, such as "today". `autoscaler` is the
     HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for which a
     StatefulSet waits before it creates pods. `kept` is the revision that new pods with ordinals
     below the partition get; None if all new pods get the newest template.
@@ -481,7 +481,7 @@ def _copies_of(
 
 
 def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return a pod that `owner` controls, the newest by creation and name; None without pods."""
+    """Return the newest pod that `owner` controls, by creation and name; None if there is none."""
     found = max(inventory.pods_of(owner), key=_creation, default=None)
     if found is None:
         return None

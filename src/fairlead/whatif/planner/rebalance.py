@@ -448,8 +448,8 @@ class Rebalancer:
     def _placed_early(self, pod: PodInfo, stopping: StoppingPod) -> Placement | None:
         """Schedule the replacement of `pod` while `pod` stops; return None if it fits no node then.
 
-        `pod` has been removed, and is not in the model afterwards either. `stopping` takes its
-        place for the scheduling cycle.
+        `pod` has been removed from the model, and stays removed. `stopping` takes its place in the
+        model during the scheduling cycle.
         """
         model = self._model
         model.put(stopping.pod)
@@ -474,7 +474,7 @@ class Rebalancer:
         `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. If
         `cordons` is set, `waiting` is scheduled when the replacement of `pod` has a node
         (`_moved`). The repeated move can have another target, because a tie-break chooses again.
-        Return None without a change if the repeated move fails, or if the pod's images might not
+        Change nothing and return None if the repeated move fails, or if the pod's images might not
         support the platform of the target. A move without a `waiting` pod also fails if the nodes
         do not become more even, or if the target becomes fuller than the node `info` was.
         """

@@ -207,7 +207,7 @@ class RemovalSearch:
     def _worth(self, names: Sequence[str]) -> tuple[float, int]:
         """Return the saving of removing `names`, and their number.
 
-        The saving is the total price; without any prices, it is the number of nodes.
+        The saving is the total price; if there are no prices, it is the number of nodes.
         """
         if not self._prices:
             return float(len(names)), len(names)

@@ -54,7 +54,7 @@ def stopping_pod(pod: Pod, cluster: Cluster, now: Instant) -> StoppingPod:
 
 
 def _is_in_use(change: ClaimChange) -> bool:
-    """Return whether the replacement cannot have what the pod of `change` uses through the claim.
+    """Return whether the old pod keeps the volume or devices of the claim from its replacement.
 
     The result is True for a volume. For devices, the result is True only if no other pod uses the
     devices.

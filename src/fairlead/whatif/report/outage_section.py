@@ -89,7 +89,7 @@ class LostPodRow(TypedDict, total=False):
 
 
 class OutagePreemptionRow(TypedDict, total=False):
-    """A pod that was preempted in favour of a pod that replaces a pod of a failed node."""
+    """A pod that was preempted by the replacement of a pod of a failed node."""
 
     t_s: float
     victim: Required[str]

@@ -40,7 +40,8 @@ class NodeSide(Struct, frozen=True):
 def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
     """Return the nodes of both runs and their pods as columns, with the pod count of each node.
 
-    `after` is the run with the change, `before` the run without it, None for a single run.
+    `after` is the run with the change, and `before` is the run without the change. If there is only
+    one run, `before` is None.
     """
     nodes = _all_nodes(after, before)
     pods = _PodColumns(nodes[: len(after.nodes)])

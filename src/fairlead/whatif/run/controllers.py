@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class RunControllers(Struct, frozen=True):
-    """The controllers of one run; None for the controllers that the run does not have.
+    """The controllers of one run; a field is None if the run does not have this controller.
 
     `estimated_prices` are the instance types of Karpenter whose prices are estimates.
     """
@@ -61,9 +61,9 @@ class RunControllers(Struct, frozen=True):
         return self._is_working(now) or bool(self._removal_times(now))
 
     def awaited_removals(self, now: Instant) -> tuple[Instant, ...]:
-        """Return when the node autoscaler may remove nodes, if it waits for nothing else.
+        """Return when the node autoscaler may remove nodes.
 
-        The result is () if another controller also waits for a time.
+        The result is () if any controller also waits for another time.
         """
         return () if self._is_working(now) else self._removal_times(now)
 

@@ -578,9 +578,9 @@ class ExperimentRun:
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
         """Return the commands of `step`.
 
-        The present nodes matter if `step.reads_nodes` is set or the experiment has a node
-        autoscaler. Then `step.commands_for`, if it is set, makes the commands for these nodes. In
-        all other cases, and if `commands_for` raises InputError, the result is `step.commands`.
+        If `step.reads_nodes` is set or the experiment has a node autoscaler, `step.commands_for`
+        makes the commands for the present nodes. If `commands_for` is None or raises InputError,
+        and in all other cases, the result is `step.commands`.
         """
         experiment = self._experiment
         reads_nodes = step.reads_nodes or experiment.autoscaler or experiment.karpenter

@@ -116,7 +116,7 @@ def ignored_call_note(url: str, message: str, times: int = 1) -> str:
 
 
 def ignored_notes(experiment: Experiment, store: Store) -> Iterator[str]:
-    """Yield notes about objects and fields in `store` that are ignored because a gate is off."""
+    """Yield notes about objects and fields in `store` whose feature gate is off."""
     if not experiment.scheduler.version.device_taint_rules:
         yield from [IGNORED_RULES] if store.list(DEVICE_TAINT_RULE) else ()
     if not experiment.scheduler.version.pod_groups and experiment.batch is None:

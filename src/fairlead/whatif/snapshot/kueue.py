@@ -213,7 +213,7 @@ def _controller_of(one: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
-    """Return the Workload of Kueue with an ownerReference to `owner`; None without such a Workload.
+    """Return the Workload of Kueue with an ownerReference to `owner`; None if there is none.
 
     A Workload can have several owners. Malformed Workloads are skipped.
     """

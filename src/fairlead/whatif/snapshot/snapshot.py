@@ -314,7 +314,7 @@ def _unreadable(document: Document) -> list[str]:
 
 
 def _annotation(document: Document, key: str) -> str | None:
-    """Return the annotation `key` of the List in `document`; None without a List or annotation.
+    """Return the annotation `key` of the List in `document`; None if either is missing.
 
     Raises InputError if the metadata, the annotations or the annotation have a wrong type.
     """
@@ -344,7 +344,7 @@ def _path_of_annotation(key: str) -> str:
 
 
 def newest_instant(manifests: Iterable[Manifest]) -> Instant | None:
-    """Return the newest timestamp in metadata and status of `manifests`; None without timestamps.
+    """Return the newest timestamp in metadata and status of `manifests`; None if there is none.
 
     Raises InputError for a malformed timestamp.
     """

@@ -77,11 +77,12 @@ def rbac_manifest(
     has_events: bool = True,
     has_server: bool = True,
 ) -> str:
-    """Return the roles as YAML documents; `election` is None without leader election.
+    """Return the roles as YAML documents; if there is no leader election, `election` is None.
 
     If `only_reads` is True, return the roles of `fairlead run --shadow`, which needs no Lease.
     `gated` are the resources that the scheduler reads only because feature gates are on.
-    `has_events` is False with `--no-events`, and `has_server` is False with `--listen none`.
+    `has_events` is False if `--no-events` is set, and `has_server` is False if `--listen none` is
+    set.
     """
     rules = cluster_rules(
         controllers,

@@ -42,7 +42,7 @@ _NONE_PENDING: Final = "No pod is pending at the end"
 
 
 def run_verdict(outcome: RunOutcome) -> Verdict:
-    """Return the verdict on the run with the outcome `outcome`: a finding for each thing to report.
+    """Return the findings about the run with this outcome, the most severe first.
 
     If there is nothing to report, the only finding says that no pod is pending.
     """

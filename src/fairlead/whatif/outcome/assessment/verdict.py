@@ -150,11 +150,9 @@ def verdict_of(effect: Effect) -> Verdict:
 
 
 def _unchanged(effect: Effect) -> str:
-    """Return a sentence that nothing changes.
+    """Return text that says that nothing changes, and what stays the same in both runs.
 
-    The sentence names a part of the change that is not simulated. A second sentence counts the pods
-    that are pending in both runs. If the autoscaler does the same in both runs, another sentence
-    says what it does.
+    If a part of the change is not simulated, the text names this part.
     """
     but = f", but {effect.unsimulated} is not simulated" if effect.unsimulated else ""
     text = f"Nothing changes for any pod{but}."
@@ -354,7 +352,7 @@ def _data_deleted(effect: Effect) -> str | None:
 
 
 def data_deletion(claims: Iterable[DeletedClaim]) -> str | None:
-    """Return a sentence about the deleted `claims` whose data is lost; None without such claims."""
+    """Return a sentence about the deleted `claims` whose data is lost; None if there are none."""
     lost = [one for one in claims if not one.keeps_data]
     if not lost:
         return None
@@ -534,7 +532,8 @@ def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
 def _error(effect: Effect) -> str | None:
     """Return sentences about failed Jobs, Jobs that can no longer succeed, and all other errors.
 
-    If there are no errors, return a sentence about failed pods. Return None without failed pods.
+    If there are no errors, return a sentence about failed pods. If there are no failed pods either,
+    return None.
     """
     errors = effect.lasting_errors
     if not errors:
@@ -609,7 +608,7 @@ def _not_created(effect: Effect) -> str | None:
 
 
 def _not_replaced(effect: Effect) -> str | None:
-    """Return a sentence about displaced pods that are not created again; None without such pods."""
+    """Return a sentence about displaced pods that are not created again; None if there are none."""
     pods = effect.difference.not_created
     if not pods:
         return None
@@ -705,7 +704,7 @@ def unfinished_drain(changed: RunOutcome, end: str) -> str:
 
 
 def _still_starting(effect: Effect, after: str) -> str:
-    """Return a sentence about pods that may still start after the run; "" without such pods."""
+    """Return a sentence about pods that may still start after the run; "" if there are none."""
     waiting = returning(effect.lost) + _not_running(effect)
     return still_not_running(effect.changed, waiting, f"{after}, when the simulation ends")
 
@@ -828,7 +827,7 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 
 
 def _repacked(effect: Effect) -> str | None:
-    """Return a sentence that compares the placements of both runs; None without --reschedule.
+    """Return a sentence that compares the placements of both runs; None if --reschedule is not set.
 
     If both runs have the same placement, the sentence also compares it with the dump. In that case,
     the sentence states the nodes in use and the room for more pods, for the runs and for the dump.
@@ -1001,7 +1000,7 @@ def _updated(effect: Effect) -> str | None:
 
 
 def _started(effect: Effect) -> str | None:
-    """Return sentences about pods that have a node only with the change; None without such pods.
+    """Return sentences about pods that have a node only with the change; None if there are none.
 
     The sentences do not include pods of failed nodes; `_down` and `_unfinished` count these pods.
     New pods that were displaced later are left out, too, because `_displaced` counts them.
@@ -1150,7 +1149,7 @@ def _moved(effect: Effect) -> str | None:
     """Return a sentence about pods that were not displaced but are on another node.
 
     Such pods were deleted and created again, or got their first node after the change. Return None
-    if there are no such pods. Also return None with --reschedule, because the sentence of
+    if there are no such pods. Also return None if --reschedule is set, because the sentence of
     `_repacked` then includes these pods.
     """
     if effect.packing:
@@ -1168,7 +1167,7 @@ def _moved(effect: Effect) -> str | None:
 
 
 def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
-    """Return a sentence like "3 pods of deploy/a are {how} and run after 5s."; "" without pods."""
+    """Return a sentence like "3 pods of deploy/a are {how} and run after 5s."; "" if no pods."""
     if not pods:
         return ""
     running = [pod.started_at for pod in pods if pod.started_at is not None]
@@ -1179,7 +1178,7 @@ def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
 
 
 def _staying(pods: Sequence[PodEnd]) -> str:
-    """Return a sentence about `pods`, which stay on nodes out of service; "" without pods."""
+    """Return a sentence about `pods`, which stay on nodes out of service; "" if `pods` is empty."""
     if not pods:
         return ""
     if len(pods) == 1:

@@ -95,8 +95,9 @@ class AutoscalingOutcome(Struct, frozen=True):
     which they would get a new node. `ignored` contains the pods in `waiting` that the autoscaler
     ignores without an event. `limited_use` is the capacity of the nodes of each NodePool, by
     resource that the NodePool limits. `members` are the names of the nodes of each group of Cluster
-    Autoscaler, and `nodes_max` is its --max-nodes-total, 0 without a limit. `totals` are Cluster
-    Autoscaler's limits on the cores, memory and GPUs of all nodes, such as --cores-total.
+    Autoscaler, and `nodes_max` is the value of --max-nodes-total, 0 if there is no limit. `totals`
+    are Cluster Autoscaler's limits on the cores, memory and GPUs of all nodes, such as
+    --cores-total.
     """
 
     autoscaler: str

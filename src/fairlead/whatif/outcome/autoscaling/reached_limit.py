@@ -26,7 +26,7 @@ def without_node_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> st
 
 
 def _ignored_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
-    """Return a sentence about the `pods` that the autoscaler ignores; "" without such pods.
+    """Return a sentence about the `pods` that the autoscaler ignores; "" if it ignores none.
 
     The reasons that concern the most pods come first.
     """

@@ -51,11 +51,12 @@ class Move(Struct, frozen=True):
     the end of the run with the change. In a result of `moves_within`, `origin` is the node from
     which the run displaced the pod.
 
-    `is_recreated` is set if the original pod existed before the change and was deleted, so that
-    `pod` is a new pod. `is_staying` is set if `is_recreated` is False, and `target` is not in
-    service at the end. Example of `is_staying`: zones A and B fail. Without the change, A returns,
-    so the pods of B are evicted and move to A. With the change, no zone has a Ready node, so the
-    pods are not evicted and stay on B.
+    `is_recreated` is set if the pod was deleted after the change, and `pod` is a new pod in its
+    place. `is_staying` is set if the pod stays on a failed node: `is_recreated` is False, and
+    `target` is not in service at the end. For example, zones A and B, the only zones, fail. While
+    no zone has a Ready node, no pod is evicted. If the change keeps A from returning, the pods of B
+    therefore stay on B. In the run without the change, A returns, and the pods of B are evicted and
+    move to A.
     """
 
     pod: PodEnd
@@ -360,9 +361,10 @@ def _surplus(
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
     The pods of a deleted namespace are included, because no pod in it is wanted. A DaemonSet has
-    all wanted pods on the nodes that are not in `lacking`. On such a node, it has created a pod
-    again, or no longer wants one, for example because of a new taint. The pods of failed Jobs and
-    of failed indexes are left out. Such Jobs want no more pods, but lack the results of these pods.
+    all wanted pods on the nodes that are not in `lacking`. If a node is not in `lacking`, the
+    DaemonSet has created a pod on it again, or no longer wants one there, for example because of a
+    new taint. The pods of failed Jobs and of failed indexes are left out. Such Jobs want no more
+    pods, but lack the results of these pods.
     """
     failed = {one.subject for one in changed.errors if one.is_failed_job}
     candidates = [
@@ -522,7 +524,7 @@ def unneeded(updated: Iterable[PodUpdate], removed: Iterable[PodEnd]) -> set[str
 def newly_lost(
     without: RunOutcome, changed: RunOutcome, unneeded: Container[str]
 ) -> tuple[LostPod, ...]:
-    """Return the pods that an outage loses only in `changed`.
+    """Return the pods that are lost because of failed nodes in `changed`, but not in `without`.
 
     Pods that completed or were deleted in `without` are left out. Pods that need no replacement,
     such as pods with keys in `unneeded`, are left out, too.

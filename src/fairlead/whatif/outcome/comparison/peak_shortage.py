@@ -55,7 +55,7 @@ def peak_shortages(
 
 
 def _shortages(run: RunOutcome) -> dict[WorkloadRef, Mapping[Level, DurationNs]]:
-    """Return the levels of each autoscaled workload during its shortages, with their total times.
+    """Return the levels of each autoscaled workload during its shortages, each with its total time.
 
     A workload is left out if no autoscaler changes its number of replicas.
     """

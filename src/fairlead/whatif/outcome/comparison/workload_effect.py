@@ -473,10 +473,10 @@ def _add_outdated(
 
     A rollout is not finished if pods of the new revision are pending or cannot be created, or if a
     StatefulSet or DaemonSet waits for a pod. Nor is the rollout finished if the run `changed` ends
-    before the cluster has settled. A revision is old in three cases, which are about the end of the
-    run `without`: a pod has the revision; a workload lacks pods of the revision; the revision is
-    the newest of a workload that has pods without a revision label. All other revisions are new.
-    Pods that the update strategy of their workload keeps at an old revision do not count.
+    before the cluster has settled. A revision is old if it is in use at the end of the run
+    `without`: a pod has the revision, a workload lacks pods of the revision, or the revision is the
+    newest of a workload that has pods without a revision label. All other revisions are new. Pods
+    that the update strategy of their workload keeps at an old revision do not count.
     """
     continues = not changed.settled
     waiting = {

@@ -61,8 +61,9 @@ class ImageRule:
     def kept_on_platforms(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with a node affinity for the platforms on which its images run.
 
-        The node selector, node affinity and tolerations of `pod` allow some nodes of today's
-        cluster. If the images of `pod` run on all or none of these nodes, return `pod` unchanged.
+        Only the present nodes that the node selector, node affinity and tolerations of `pod` allow
+        are examined. If the images of `pod` run on all or none of these nodes, return `pod`
+        unchanged.
         """
         if not self._nodes:
             return pod

@@ -1,8 +1,8 @@
 """NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
 Nodes form a pool if they are equal except for place, type, size and devices. New nodes of a pool
-can be in each zone of the cluster that has a Ready node. If no present node of the pool has a zone,
-new nodes have a zone only if their type is sold in certain zones only. A file of instance types
+can be in any zone of the cluster that has a Ready node. If no present node of the pool has a zone,
+new nodes have no zone, unless their type is sold only in certain zones. A file of instance types
 determines the types of a pool's new nodes. A type must have the architecture, operating system and
 capacity type of the pool. If there is no file, new nodes can have the types of the pool's present
 nodes. Nodes of one type with different devices count as several types. If the nodes of the pool
@@ -232,7 +232,7 @@ def _node_pool(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) 
 
 
 def _with_sizes(offers: Sequence[NodeOffer], devices: DeviceKinds) -> list[NodeOffer]:
-    """Return `offers` with a `size` that says in what offers of the same type differ.
+    """Return `offers`, each with the `size` that distinguishes it from other offers of its type.
 
     The offers of a type can differ in machine size, in the largest number of pods, and in devices.
     """

@@ -1,4 +1,4 @@
-"""NodeSets: the sets of N nodes whose loss a search tries, and how many of all sets they cover.
+"""NodeSets: the sets of N nodes whose loss a search tries.
 
 If there are few sets of N nodes, the loss of each set is tried. Otherwise, the nodes are divided
 into classes. Two new nodes are in one class if they are copies of the same kind and run equal pods.

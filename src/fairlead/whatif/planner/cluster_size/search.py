@@ -190,8 +190,8 @@ class SizeSearch:
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
         """Search for nodes with room for the waiting pods and the pods of the nodes in `replaced`.
 
-        The step "improve" may use `effort` scheduling cycles for each pod, but at least 500 times
-        `effort`.
+        The step "improve" may use `effort` scheduling cycles for each pod. If there are fewer than
+        500 pods, it may use as many cycles as for 500.
         """
         names = [info.name for info in replaced]
         if self._survival.is_any:
@@ -482,7 +482,7 @@ class SizeSearch:
         return self._model.schedule(pod)
 
     def _begin_phase(self, phase: str, total: int = 0) -> None:
-        """Show the progress of a phase; without a `total`, show the number of scheduling cycles."""
+        """Show the progress of a phase; if `total` is 0, show the number of scheduling cycles."""
         self._shows_cycles = not total
         self._progress.begin(phase, total)
 
@@ -584,8 +584,8 @@ class SizeSearch:
     def _free_room(self, without: Sequence[str] = ()) -> list[float]:
         """Return the total free amount of each resource; the last item is the free pod count.
 
-        The nodes in `without` do not count. Nodes that no pod may enter do not count either. While
-        the failure of such a node is tried, the node is not in the model.
+        The nodes in `without` do not count. Nodes whose taints keep off all pods do not count
+        either.
         """
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0

@@ -249,7 +249,10 @@ def _held(found: SizeResult) -> Iterator[str]:
 
 
 def _pending_today(found: SizeResult) -> int | None:
-    """Return how many pods the worst failure of today's nodes leaves pending; None if untried."""
+    """Return how many pods the worst failure of today's nodes leaves pending.
+
+    Return None if no failure was tried on today's nodes.
+    """
     if not found.tried_today:
         return None
     losses = _losses_today(found)

@@ -80,7 +80,7 @@ def _drained(nodes: Sequence[str], flags: Sequence[str], run: DrainRun) -> Itera
 
 
 def delete_step(nodes: Mapping[str, Mapping[str, str]]) -> NextStep:
-    """Return the step that deletes the drained `nodes`, which maps their names to their labels.
+    """Return the step that deletes the drained nodes; `nodes` maps their names to their labels.
 
     The group of a node, such as a managed node group of EKS, replaces a machine unless its desired
     size is lowered. Karpenter removes the machine of a deleted node itself (upstream: karpenter

@@ -93,7 +93,7 @@ PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
 class NewNodesTrial(Struct, frozen=True):
-    """Trials with new nodes like each of `nodes`, whose pods have no room elsewhere.
+    """Trials that add copies of `nodes`, the nodes whose pods have no room elsewhere.
 
     The last trial had `count` new nodes. With these new nodes, `drained` of `nodes` can be drained.
     """
@@ -221,7 +221,7 @@ def plan_drains(
 def _new_nodes_trial(
     planner: DrainPlanner, plan: DrainPlan, order: Sequence[str], progress: Progress
 ) -> NewNodesTrial | None:
-    """Try all new nodes together: one for each node of `plan.unplaced`.
+    """Try new nodes, which are copies of the nodes in `plan.unplaced`, all at the same time.
 
     The nodes of `plan.unplaced` and `plan.drains` are emptied in `order`. Return None if
     `plan.unplaced` is empty, or has only one node, for which a new node is already suggested.

@@ -345,7 +345,8 @@ class DrainPlanner:
         """Empty `node` as `empty` does, but usually return None instead of a Blocker.
 
         A Blocker is returned only if `reorders` is set and the other nodes have enough room in
-        total. Otherwise, no reason why `node` cannot be emptied is searched for, which saves time.
+        total. In all other cases, the method saves time: it does not search for the reason why
+        `node` cannot be emptied.
         """
         if self.lacking_elsewhere(node):
             return None
@@ -907,10 +908,11 @@ def _exhausted(
 def _reaction(node: str, pod: Pod, limit: BudgetLimit) -> str:
     """Return what makes the operator that controls `pod` move it away from `node`; "" if unknown.
 
-    `limit` is that of the budget of `pod`. A changed budget would be no help: the operator would
-    revert the change, or the eviction could lose data. But a budget that a user made for instances
-    of CloudNativePG blocks an old primary, too. Budgets of Longhorn have no owner, and KubeVirt
-    moves a virtual machine whichever budget refuses the eviction.
+    `limit` is the limit of the budget of `pod`. Users should not edit a budget that an operator
+    made: the operator would revert the change, or the eviction could lose data. The result is ""
+    for an instance of CloudNativePG if a user made the budget. The owner of the budget shows this.
+    It is not checked for Longhorn, whose budgets have no owner, or for KubeVirt, which moves a
+    virtual machine whichever budget refuses the eviction.
     """
     owner = controller_of(pod.metadata)
     group = "" if owner is None else owner.api_version.rpartition("/")[0]
@@ -980,8 +982,8 @@ def _with_min_available(limit: BudgetLimit, count: int) -> str:
 def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
     """Return the command that applies the merge patch `patch` to the budget of `limit`.
 
-    `rule` describes the patched field in words. If the budget has an owner, the owner would revert
-    the patch. Then return a text that says to set `rule` in the owner.
+    `rule` describes the patched field in words. If the budget has an owner, which would revert the
+    patch, return a text that says to set `rule` in the owner.
     """
     if limit.owner:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"

@@ -13,10 +13,10 @@ after a trial that empties the whole node with this change:
                   maxSkew of 4. After that, other kinds of changes are tried.
 
 If several workloads block the node, the change for one workload is tried while the pods of the
-others may have no place. So all changes that were found are tried together in the end. This trial
-fails, for example, if two workloads need the same room. Then several new nodes are tried. If the
-new nodes are not enough either, no change is proposed. In the trials of all changes, every pod must
-have a place, except the pods of workloads for which no change was found.
+others may have no place. So all changes that were found are tried together in the end. If this
+trial fails, for example because two workloads need the same room, several new nodes are tried. If
+the new nodes are not enough either, no change is proposed. In the trials of all changes, every pod
+must have a place, except the pods of workloads for which no change was found.
 
 A node that was cordoned before the drain is still cordoned when it returns to service. For such a
 node, `kubectl uncordon` is the first change that is tried. One more node like the drained node is
@@ -192,7 +192,7 @@ class _Trials:
         new_nodes: int,
         others: AbstractSet[str],
     ) -> bool:
-        """Return whether the pods of `node` fit after all of `candidates`, and with `new_nodes`.
+        """Return whether the pods fit after all of `candidates` are made and `new_nodes` are added.
 
         Pods of workloads in `others` need not fit. The result is True if the pods fit in one of two
         orders: the pods of `workload` are placed first or last.
@@ -317,7 +317,7 @@ def _choices(
     *,
     new_nodes: bool,
 ) -> dict[str, _Choice]:
-    """Return the changes to propose, by workload; workloads without such a change are left out."""
+    """Return the changes to propose, by workload; workloads that have none are left out."""
     chosen: dict[str, _Choice] = {}
     for owner, changes in candidates.items():
         others = blockers.keys() - {owner}
@@ -393,7 +393,7 @@ def _examined(
 
 
 def _with_preemption(planner: DrainPlanner, blocker: Blocker, one: Unplaced) -> Blocker:
-    """Return `blocker`; its reason says if the pod `one`, which blocks the node, would preempt."""
+    """Return `blocker`; if the pod of `one` can preempt other pods, the reason says so."""
     if planner.room_by_preemption(one.replacement) is None:
         return blocker
     return replace(blocker, why=f"{blocker.why}; {_PREEMPTS}", preempts=True)

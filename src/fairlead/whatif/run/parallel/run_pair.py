@@ -82,12 +82,11 @@ def run_pair(
 
 
 def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
-    """Return whether `next_end` is not later than the end of the run with the change (`after`).
+    """Return whether `next_end` is before or at the end of `after`, the run with the change.
 
-    Suppose that the run without the change had continued. `next_end` is the time at which the next
-    pod or Job would have ended by itself, or None if no pod or Job would have ended. If the result
-    is True, the run without the change was too short, and must be repeated up to the end of
-    `after`.
+    `next_end` is the time at which a pod or Job would have ended by itself if the run without the
+    change had continued; None if there is no such time. If the result is True, the run without the
+    change was too short, and must be repeated up to the end of `after`.
     """
     return next_end is not None and next_end <= after.ended_at
 
