@@ -207,7 +207,7 @@ def _with_next_steps(
     before: RunOutcome,
     progress: Progress,
 ) -> WhatIfAnswer:
-    """Return `answer` with its next steps, and with the causes and notes found with these steps.
+    """Search for the next steps of `answer`; return it with the steps, causes and notes found.
 
     `before` is the outcome of the run without the change.
     """

@@ -101,9 +101,10 @@ class SchedulerMetrics:
     ) -> None:
         """Records are forwarded to `reporter`; `plugin_times` returns the measured plugin times.
 
-        `scheduler_version` determines the names of the scheduler's metrics, `node_version` the
-        names of the node controllers' metrics. `job_profiles` are the scheduler profiles whose pods
-        the batch scheduler schedules. `meter` measures the real time of the current unit of work.
+        `scheduler_version` determines the names of the scheduler's metrics, and `node_version`
+        determines the names of the node controllers' metrics. `job_profiles` are the scheduler
+        profiles whose pods the batch scheduler schedules. `meter` measures the real time of the
+        current unit of work.
         """
         names = SCHEDULER_NAMES[scheduler_version]
         self._reporter = reporter

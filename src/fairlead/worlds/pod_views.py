@@ -1,14 +1,14 @@
 """PodViews: typed views of the pods in a store; views of successive versions share equal parts.
 
-Most writes change only the status of a pod. Then the new view has the same spec object as the
-previous view, and only the changed parts are decoded. A controller that finds the same spec object
-in both views knows that the spec has not changed.
+If a write changes only the status of a pod, as most writes do, the new view has the same spec
+object as the previous view, and only the changed parts are decoded. A controller that finds the
+same spec object in both views knows that the spec has not changed.
 
     stored   v7 {metadata: m, spec: s, status: a}     v8 {metadata: m', spec: s, status: b}
     view     v7 (M, S, A)                             v8 (M', S, B)    S is the same object
 
-A binding sets only the node in the spec. Then the spec of the new view is a copy of the previous
-spec with this node, and shares all other parts.
+A binding sets only the node in the spec. The spec of the new view is therefore a copy of the
+previous spec with this node, and shares all other parts.
 
 Stored values are never mutated (see `Storage`). Therefore, a part of a pod has not changed if it is
 the same object in two stored versions. Views do not contain managedFields. If only managedFields

@@ -86,7 +86,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def blocks_drains(self) -> bool:
-        """Whether the change creates or edits the budget, and it then never allows an eviction."""
+        """Whether the change creates or edits the budget so that it never allows an eviction."""
         return self.has_new_rule and self.never_allows and not self.selects_none
 
     @property

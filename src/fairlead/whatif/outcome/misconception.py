@@ -41,9 +41,10 @@ def misconceptions(
     breaches: Iterable[PdbBreach],
     start: Instant,
 ) -> Iterator[Misconception]:
-    """Yield the beliefs that the run contradicts, in the order of events in an outage.
+    """Yield the common beliefs about outages that the run contradicts.
 
-    `breaches` are the displacements in violation of budgets, and `start` is the start of the run.
+    The beliefs are in the order of the phases of an outage. `breaches` are the displacements in
+    violation of budgets, and `start` is the start of the run.
     """
     evidence = _Evidence(outage, config, breaches, start)
     for check in (

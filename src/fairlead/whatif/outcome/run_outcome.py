@@ -189,17 +189,17 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
 
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
     the end, None if the budget was deleted. `lowest_healthy` is the lowest number of healthy pods
-    during the run, and `needed` the required number. If the required number changes, both numbers
-    are from the instant at which the budget lacks the most healthy pods. If the budget never lacks
-    healthy pods, the numbers are from the instant with the fewest healthy pods beyond the required
-    number. If the budget has no pod at first and the number of healthy pods never falls, both
-    numbers are from the end. `displaced` pods were preempted, evicted or deleted with their nodes.
-    Evictions of `refused` pods were refused at least once. `shortage` is the largest number of
-    healthy pods that the budget lacked at one instant. An instant counts only if the budget had
-    more healthy pods at an earlier instant. So new pods of a scale-up are not a shortage.
-    `selector` selects the pods of the budget, None if the budget was deleted. `never_allows` is set
-    if the budget at the end needs all its pods. Such a budget allows no disruption even if all its
-    pods are healthy.
+    during the run, and `needed` is the required number. If the required number changes, both
+    numbers are from the instant at which the budget lacks the most healthy pods. If the budget
+    never lacks healthy pods, the numbers are from the instant with the fewest healthy pods beyond
+    the required number. If the budget has no pod at first and the number of healthy pods never
+    falls, both numbers are from the end. `displaced` pods were preempted, evicted or deleted with
+    their nodes. Evictions of `refused` pods were refused at least once. `shortage` is the largest
+    number of healthy pods that the budget lacked at one instant. An instant counts only if the
+    budget had more healthy pods at an earlier instant. So new pods of a scale-up are not a
+    shortage. `selector` selects the pods of the budget, None if the budget was deleted.
+    `never_allows` is set if the budget at the end needs all its pods. Such a budget allows no
+    disruption even if all its pods are healthy.
     """
 
     pdb: str

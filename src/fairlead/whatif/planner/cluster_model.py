@@ -13,9 +13,9 @@ one exception: the claims of a pod are created and released with the pod (`pod_c
 
 If the configuration disables a filter that the kubelet also checks, such as NodeResourcesFit, the
 kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
-create equal pods without end. If several nodes share the best score, the cycle is repeated, because
-it can then choose another node. If all tries fail, the refused pod counts as a pod that has no
-node.
+create equal pods without end. The model repeats the cycle if several nodes share the best score,
+because the cycle can then choose another node. If the kubelets refuse the pod each time, the pod
+counts as a pod that has no node.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ class ClusterModel:
         """Return the reason why no scheduler places `pod`; "" if its schedulerName is known.
 
         The schedulerName is known if a profile or a batch scheduler has this name. It is also known
-        if a pod of the snapshot with this schedulerName has a node (`other_scheduler`).
+        if a pod of the snapshot with this schedulerName is bound to a node (`other_scheduler`).
         """
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:

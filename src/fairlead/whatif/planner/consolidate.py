@@ -3,7 +3,7 @@
     1  rules      A node is blocked if a pod, an annotation or a disruption budget forbids its
                   removal. It is also blocked if it runs the control plane, if its kubelet does not
                   answer, or if its evictions would make a Job fail.
-    2  choice     Nodes whose pods the scheduler can place on the nodes that stay
+    2  choice     A node is chosen if the scheduler can place its pods on the nodes that stay
                   (`RemovalSearch`).
     3  plan       From the original state, the chosen nodes are cordoned together and emptied one
                   after another. So each pod moves once (`plan_drains`). A node that cannot be

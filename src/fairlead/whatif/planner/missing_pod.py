@@ -51,7 +51,7 @@ def with_missing_pods(
     scheduler: SchedulerConfig,
     seed: int,
 ) -> Baseline:
-    """Return `base` with the new `pods`, and with all pods of the StatefulSets (namespace/name).
+    """Return `base` with the new `pods`, and with all pods of `stateful_sets` (namespace/name).
 
     The new pods have no node. The notes say how many pods of StatefulSets were created, and name
     the pods that admission refuses.
@@ -130,7 +130,7 @@ def _refusal(model: ClusterModel, workload: Manifest, inventory: Inventory) -> I
 
 
 def preempted_for_good(base: Baseline, snapshot: Snapshot) -> Iterator[Manifest]:
-    """Yield the preempted pods of `base` that no controller creates again, without their nodes.
+    """Yield, without a node, each preempted pod of `base` that no controller creates again.
 
     `snapshot` is the snapshot before the baseline; it has these pods on their nodes.
     """

@@ -431,11 +431,11 @@ def _kept_revision(stateful_set: StatefulSet, inventory: Inventory) -> KeptRevis
 
 
 def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> NewPods | None:
-    """Return a template for more pods of a workload that the cluster lacks, but that pods name.
+    """Return a template for more pods of a workload that the cluster lacks.
 
-    The template is the newest of these pods. Return None if there are no such pods, or if `like`
-    has a form other than KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if there are such pods
-    in several namespaces.
+    The template is the newest pod that names the workload as its controller. Return None if there
+    are no such pods, or if `like` has a form other than KIND/NAMESPACE/NAME or KIND/NAME. Raises
+    InputError if there are such pods in several namespaces.
     """
     parts = name_parts(like, namespace)
     kind = None if parts is None else find_kind(parts[0])

@@ -126,7 +126,7 @@ def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
 
 
 def _moved_pods(model: ClusterModel, batch: Collection[str]) -> Iterator[str]:
-    """Yield a note about pods on nodes whose schedulerName is in `batch`, if there are any."""
+    """Yield a note if there are bound pods whose schedulerName is in `batch`."""
     found = {
         name
         for pod in model.pods()

@@ -86,7 +86,7 @@ def group_size_lines(
 def minimum_of_group(
     node: Node, nodes: Iterable[Node], manifests: Sequence[Manifest]
 ) -> tuple[str, int] | None:
-    """Return (name, minimum size) of the group of `node` if it would be too small without `node`.
+    """Return (name, minimum size) of the group of `node` if the group cannot spare this node.
 
     `nodes` are all nodes of the cluster. Return None if the group has more nodes than its minimum
     size, or if `manifests` do not state the limits of the group.

@@ -81,9 +81,9 @@ _Candidate = tuple[NodeInfo, PodInfo]  # a pod that may move, after its node
 class NodeBalance(Struct, frozen=True):
     """The number of waiting pods, and how even the loads of schedulable, ready nodes are.
 
-    `fullest` is the largest load, `deviation` the standard deviation of the loads, and `squares`
-    the sum of their squares. `deviation` and `squares` are weighted by the size of the nodes: a
-    node of average size has the weight 1.
+    `fullest` is the largest load, `deviation` is the standard deviation of the loads, and `squares`
+    is the sum of the squared loads. `deviation` and `squares` are weighted by the size of the
+    nodes: a node of average size has the weight 1.
     """
 
     waiting: int

@@ -108,9 +108,9 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     The pod fits no existing node of `model`. Copies are in the zone of the original and run the
     pods of DaemonSets. Zones in which no node takes pods are tried last. If there are more than
     _COPIES_MAX kinds of nodes, only the largest are tried. If no copy accepts the pod either, the
-    result is the last node that was tried, usually the largest. Then `refusal` is the reason why
-    the copy of this last node refuses the pod. If all nodes are too small even without pods, no
-    copy is tried, and the result names no node. Returns None for a cluster without nodes.
+    result is the last node that was tried, usually the largest. In this case, `refusal` is the
+    reason why the copy of this last node refuses the pod. If all nodes are too small even without
+    pods, no copy is tried, and the result names no node. Returns None for a cluster without nodes.
     """
     too_small = size_problem(model, pod)
     if too_small:
@@ -199,7 +199,7 @@ def size_problem(model: ClusterModel, pod: PodInfo) -> str:
 
 
 def _size_of(info: NodeInfo, column: int, resource: str) -> int:
-    """Return how much of `resource` pods could use on an empty node; `column` is its column."""
+    """Return how much of `resource` pods could use on an empty node."""
     capacity = info.node.status.capacity.get(resource)
     if capacity is None or not is_extended_resource(resource):
         return info.allocatable_of(column)

@@ -2,8 +2,9 @@
 
 Until the pod has stopped, it uses its node and its devices, and its volumes are attached. Two kinds
 of its ResourceClaims stay allocated: claims that it owns, and claims that it only names and that no
-other pod uses. The claims of its ephemeral volumes stay bound. The copies of the pod and of the
-claims that it owns have other names, because the replacement and its claims have these names.
+other pod uses. The claims of its ephemeral volumes stay bound. The model gets copies of the pod and
+of the claims that it owns. The copies have other names, because the replacement and its claims take
+the original names.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncClaim
 """

@@ -25,7 +25,7 @@ def queues(jobs: JobsOutcome) -> list[Json]:
 def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
     """Return a row for each queue, with its values in the run with the change.
 
-    The field `without` contains its values in the run without the change.
+    The field `without` contains the queue's values in the run without the change.
     """
     names = sorted({queue.queue for queue in (*without.queues, *changed.queues)})
     rows: list[Json] = []

@@ -132,8 +132,8 @@ def with_batch(
 ) -> Experiment:
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
-    Pods that `steps` create can also need the batch scheduler. With the option SINGLE_PODS, no
-    batch scheduler is added. In all cases, the Kubernetes scheduler gets profiles for
+    Pods that `steps` create can also need the batch scheduler. If `options.source` is SINGLE_PODS,
+    no batch scheduler is added. In all cases, the Kubernetes scheduler gets profiles for
     `experiment.other_schedulers`. Raises InputError.
     """
     found = _with_batch(experiment, options, steps)

@@ -848,10 +848,10 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A starving workload is left out if its pods were displaced at most ROUNDS_MAX times each,
-        on average over the wanted pods. So few displacements need not be a loop. For example, a
-        rolling update of another workload can displace each pod once, and a later outage of a zone
-        can displace it once more.
+        A starving workload is left out if its pods were displaced at most ROUNDS_MAX times each, on
+        average over the wanted pods. This small number of displacements need not be a loop. For
+        example, a rolling update of another workload can displace each pod once, and a later outage
+        of a zone can displace it once more.
         """
         recorder = self._recorder
         found = (

@@ -74,10 +74,10 @@ def outage_outcome(
 
 
 def _pod_samples(recorder: OutageRecorder, lost: Iterable[LostPod]) -> Iterator[AffectedPodSample]:
-    """Yield the samples of the affected pods; ended pods that are not needed do not count as down.
+    """Yield the recorder's samples of the affected pods, without ended pods that are not needed.
 
-    The recorder's own samples count such a pod as down. Only the end of the run shows whether the
-    pod's workload still needs the pod.
+    The recorder counts such a pod as down, because only the end of the run shows whether the pod's
+    workload still needs the pod.
     """
     unneeded = (recorder.affected[one.pod].ended_at for one in lost if not one.cause.is_loss)
     ends = sorted(at for at in unneeded if at is not None)

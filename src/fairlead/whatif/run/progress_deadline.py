@@ -129,7 +129,7 @@ def _created(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, str]]:
 
 
 def _initial_pods(run: RolloutHistory, ref: WorkloadRef, revision: str) -> tuple[int, int]:
-    """Return how many pods of the revision, and of other revisions, existed at the start."""
+    """Return how many pods of `revision`, and how many of other revisions, existed at the start."""
     counts = Counter[bool]()
     for other, number in run.live.get(ref, {}).items():
         counts[other == revision] += number

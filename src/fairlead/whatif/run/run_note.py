@@ -45,7 +45,7 @@ def deleted_namespaces(steps: Iterable[ScriptedStep]) -> Iterator[str]:
 def held_namespaces(
     steps: Iterable[ScriptedStep], store: Store, is_serving: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Yield a note for each namespace that `steps` delete and that `store` has at the end.
+    """Yield a note for each namespace that `steps` delete and that `store` still has at the end.
 
     Only namespaces with pods on nodes without a working kubelet are noted.
     """

@@ -479,7 +479,7 @@ def manifests_to_apply(
 
     The value still contains the nulls of the file.
 
-    Raises InputError for an invalid object, and for a kind that its API group does not have.
+    Raises InputError for an invalid object, and for a kind that does not exist in its API group.
     """
     whole = [
         one
@@ -494,7 +494,7 @@ def manifests_to_apply(
 
 
 def require_known_kind(manifest: Manifest) -> None:
-    """Raise InputError for a kind that does not exist in its group of Kubernetes' own API."""
+    """Raise InputError for a kind in an API group of Kubernetes that does not have this kind."""
     if is_served(manifest.kind):
         return
     near = nearest_kind(manifest.kind)

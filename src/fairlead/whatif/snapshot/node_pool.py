@@ -180,8 +180,8 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
     """Return the traits of `node`; labels with the keys `besides` are left out.
 
     If the value of a label names the node or its machine, the result has "" instead of the value.
-    Examples: TopoLVM and k3s label each node with its own name, and eksctl with the id of its
-    instance.
+    Examples: TopoLVM and k3s label each node with its own name. eksctl labels each node with the id
+    of its instance.
     """
     own = node.metadata.labels
     left_out = _INDIVIDUAL.union(zone_labels(own), place_labels(own))

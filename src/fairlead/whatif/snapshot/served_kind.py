@@ -1,4 +1,4 @@
-"""Detects kinds that do not exist in a group of Kubernetes' own API, such as misspelled kinds."""
+"""Detects kinds that do not exist in their API group of Kubernetes, such as misspelled kinds."""
 
 from __future__ import annotations
 

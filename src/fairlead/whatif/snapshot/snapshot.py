@@ -129,7 +129,7 @@ def read_dump(
 ) -> Snapshot:
     """Return the snapshot at `path` with the nodes as they are in the file; see `read_snapshot`.
 
-    Raises InputError, also if a file is changed while it is read.
+    Raises InputError, for example if a file is changed while it is read.
     """
     source = fspath(path)
     empty: list[str] = []

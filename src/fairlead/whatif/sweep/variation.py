@@ -78,7 +78,7 @@ class FieldVariation(Struct, frozen=True):
 class LossVariation(Struct, frozen=True):
     """A variation over nodes or zones: in each case, one of `values` fails at the time `at`.
 
-    For the value None, nothing fails. The failure is added to the scenario's `events`. `event` is
+    If the value is None, nothing fails. The failure is added to the scenario's `events`. `event` is
     the name of the field in which the added event names the node or zone, such as `fail-node`.
     `parts_of` returns the names of the nodes or zones of a scenario.
     """

@@ -97,7 +97,7 @@ class ExtenderThread:
 
 
 async def _read_once(path: str, client: RestClient) -> tuple[ApiAnswer, Json | None]:
-    """GET the object at `path`; return the response and the object, None if there is no object.
+    """GET the object at `path`; return the response and the object (None if there is no object).
 
     The status is 0 if the response is successful, but without an object.
     """

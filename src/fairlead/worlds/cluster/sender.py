@@ -200,7 +200,7 @@ class Sender:
     def _resume(self, running: _Running, answer: ApiAnswer | None) -> None:
         """Pass `answer` to the generator in `running`, and send the request that it yields.
 
-        If it yields a number of seconds instead, resume it after this time.
+        If the generator yields a number of seconds instead, resume the generator after this time.
         """
         if self._is_stopped:
             return

@@ -16,8 +16,8 @@ cause.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
 chosen node may be the best node of such a sample, but not the best of all nodes. This is possible
-if at least n - 1 other feasible nodes have the same score as the chosen node or a lower score. Then
-the placement is reported as `sampled`.
+if at least n - 1 other feasible nodes have the same score as the chosen node or a lower score. Such
+a placement is reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class ShadowDecision(Struct, frozen=True):
     """The decision of one configuration about a pod that was placed on, or nominated to, `node`.
 
     `choices` contains at most CHOICES_MAX of the best nodes. `equals` is the number of best nodes,
-    and `feasible` the number of feasible nodes. `score` is the total score of `node`, and
-    `best_score` the total score of the best nodes. The two scores are set only if `agreement` is
+    and `feasible` is the number of feasible nodes. `score` is the total score of `node`, and
+    `best_score` is the total score of the best nodes. The two scores are set only if `agreement` is
     LOWER or SAMPLED. `reason` says why the pod fits no node, or why it does not fit `node`. If
     `agreement` is ERROR, `reason` is the error of a plugin. `victims` are the pods that the
     configuration would have preempted.
@@ -106,8 +106,8 @@ OnDecision = Callable[[ShadowDecision], None]
 class _Configuration(Struct, frozen=True):
     """A configuration to compare.
 
-    `built` contains its profiles, and `percentages` the percentageOfNodesToScore of each profile.
-    `built` and `percentages` are keyed by the profile's scheduler name.
+    `built` contains its profiles, and `percentages` contains the percentageOfNodesToScore of each
+    profile. `built` and `percentages` are keyed by the profile's scheduler name.
     """
 
     name: str

@@ -175,9 +175,10 @@ class AdmissionGateway:
 
 
 def _next_call(steps: WebhookCalls[Outcome], answer: WebhookAnswer | None = None) -> WebhookCall:
-    """Send `answer`, or start `steps` without one; return the next webhook call of `steps`.
+    """Send `answer` to `steps`, or start `steps` if it is None; return the next call of a webhook.
 
-    A controller's command does not pause. Raises StopIteration with the outcome when `steps` ends.
+    If `steps` yields PAUSE, `steps` is continued immediately. Raises StopIteration with the outcome
+    when `steps` ends.
     """
     call = next(steps) if answer is None else steps.send(answer)
     while call is PAUSE:

@@ -330,8 +330,8 @@ def _readable(manifest: Mapping[str, Any] | DumpedObject) -> Mapping[str, Any] |
     """Return `manifest`; a DumpedObject without the server's defaults is decoded to its `value`.
 
     The store adds defaults only to decoded objects. The store keeps the text of a DumpedObject
-    unchanged. A pod spec without dnsPolicy was written by hand, because a server always sets
-    dnsPolicy.
+    unchanged. A pod spec without dnsPolicy shows that the defaults are missing, because a server
+    always sets dnsPolicy.
     """
     if isinstance(manifest, DumpedObject) and manifest.kind.resource in _WITH_POD_SPEC:
         return manifest if b'"dnsPolicy"' in bytes(manifest.text) else manifest.value

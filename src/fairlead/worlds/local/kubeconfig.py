@@ -30,13 +30,14 @@ def kubeconfig(
     pairs: Mapping[str, CertificateKeyPair] = NO_PAIRS,
     name: str = NAME,
 ) -> str:
-    """Return the kubeconfig for the URL `server`; `authority` is the CA's PEM text, "" without TLS.
+    """Return the kubeconfig for the URL `server`.
 
-    `name` is the name of the cluster, of its administrator and of the administrator's context.
-    `token` is the administrator's token. `others` are the tokens of other users, keyed by the
-    user's name; `entry_name` returns the name of the user's entry and context. `pairs` are client
-    certificates with their keys, keyed by context name. The user of a context in `pairs`
-    authenticates by certificate instead of token.
+    `authority` is the PEM text of the CA, "" if the server does not use TLS. `name` is the name of
+    the cluster, of its administrator and of the administrator's context. `token` is the
+    administrator's token. `others` are the tokens of other users, keyed by the user's name;
+    `entry_name` returns the name of the user's entry and context. `pairs` are client certificates
+    with their keys, keyed by context name. The user of a context in `pairs` authenticates by
+    certificate instead of token.
     """
     cluster: dict[str, Any] = {"server": server}
     if authority:

@@ -404,10 +404,11 @@ def _nothing(_: Sequence[bytes]) -> tuple[()]:
 
 
 def _parts(fields: Any) -> tuple[Any, Any]:
-    """Split a set of managed fields into (shared, own); some keys of the set contain markers.
+    """Split the set of managed fields `fields` into (shared, own).
 
-    `own` contains only the objects that have a marker in one of their keys, and the keys that lead
-    to these objects. In `shared`, None is in place of these objects:
+    Some keys of the set contain a marker, which stands for a string that differs from pod to pod.
+    `own` contains only the JSON objects with such a key, and the keys that lead to these JSON
+    objects. In `shared`, None replaces these JSON objects:
 
         set     {"f:status": {"f:phase": {}, "f:podIPs": {"k:<marker 2>": {}}}}
         shared  {"f:status": {"f:phase": {}, "f:podIPs": None}}

@@ -366,7 +366,7 @@ def command_line(command: Command, now: Instant) -> str:
 def _completed(malformed: Malformed, kind: Kind, obj: Json) -> Json:
     """Return `obj` in the form in which an API server stores it, with all defaults.
 
-    Raises the result of `malformed` if a value has a wrong type.
+    If a value has a wrong type, raises the exception that `malformed` returns.
     """
     # Imported here, because only CEL policies read completed objects.
     from fairlead.apiserver.registry import api_server  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The verdict about a single run, such as that of a scenario: findings, the most severe first.
+"""The verdict on a single run, such as the run of a scenario: findings, the most severe first.
 
 `verdict.py` compares two runs instead. Both modules order their findings by OutcomeKind.
 """

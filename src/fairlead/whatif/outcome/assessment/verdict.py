@@ -396,8 +396,8 @@ def _pending(effect: Effect) -> str | None:
 def _taken_room(effect: Effect) -> str:
     """Return a sentence about pods that took the room of pending pods on nodes that returned.
 
-    The pending pods left these nodes when the nodes failed. The sentence begins with a space; it is
-    "" if there are no such pods.
+    The pending pods ran on these nodes until the nodes failed. The sentence begins with a space; it
+    is "" if there are no such pods.
     """
     found, outage = effect.difference, effect.changed.outage
     if outage is None:
@@ -638,7 +638,7 @@ def _held_back(effect: Effect) -> str | None:
 
 
 def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:
-    """Return a clause about the deleted `pods` if all of them still exist after `run`; else ""."""
+    """Return a clause that the deleted `pods` have not stopped; "" if one of them is gone."""
     ends = [run.pods.get(pod.key) for pod in pods]
     leaving = [end for end in ends if end is not None and end.is_terminating]
     if len(leaving) < len(pods):
@@ -791,8 +791,8 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     If some workloads have no ready pod at the end, the sentence names only these and counts the
     others: `deploy/a has no ready pod to the end, and 2 more workloads for up to 31s.`
 
-    The sentence gives the reasons of pods that do not run at the end. So the reasons explain why a
-    workload has no ready pod at the end, but not why another workload had none for a time.
+    If there is only one workload, and it has no ready pod at the end, the sentence also gives the
+    reasons why its pods do not run.
     """
     if not found:
         return None
@@ -1046,9 +1046,9 @@ def _of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
 
 
 def _pods_of_nodes(pods: Sequence[PodEnd], which: str = "") -> str:
-    """Return text such as "5 DaemonSet pods"; `pods` are DaemonSet pods and static pods.
+    """Return text such as "5 DaemonSet pods"; `pods` are pods of DaemonSets and static pods.
 
-    `which` comes before the kind of the pods.
+    `which` is text that is inserted after the number.
     """
     daemons = sum(pod.workload.is_daemon_set for pod in pods)
     kinds = ["DaemonSet"] if daemons else []
@@ -1292,9 +1292,10 @@ def _only_last_return(pods: int, nodes: int) -> str:
 
 
 def _returns(late: int, pods: int, after: str) -> str:
-    """Return when `pods` of flapping nodes come back; `late` of them do not come back each time.
+    """Return text that says when the pods of flapping nodes come back.
 
-    `after` is the text of the time of their last return, or "".
+    `pods` is the number of these pods, and `late` is the number of pods that do not come back each
+    time. `after` is text that says when they last came back, or "".
     """
     if not late:
         return f" each time, the last time{after}" if after else " each time"

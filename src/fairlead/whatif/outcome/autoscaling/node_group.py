@@ -57,8 +57,8 @@ class GroupOutcome(Struct, frozen=True):
     For Karpenter a group is an instance type and capacity type of a NodePool. The price of such
     nodes can differ between zones. `maximum` is None if nothing limits the number of nodes.
     `has_price` is False if the price of a node is unknown. `cost_per_hour` is the cost of the nodes
-    at the end, and `cost` is the cost of the node hours. If `has_price` is False, a cost is None,
-    or 0 if it includes no node.
+    at the end, and `cost` is the cost of the node hours. If `has_price` is False, each cost that
+    includes a node is None.
     """
 
     group: str

@@ -42,10 +42,10 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
     `replicas` is the number at the end, None if the target has no scale. If the condition
-    AbleToScale or ScalingActive is False, `inactive_reason` and `inactive_message` are its reason
-    and message; otherwise, they are "". `shortage` is None if the metrics never propose more than
-    `maximum`. `with_value` names the metrics that have a value at the end, and `without_value` the
-    metrics that have no value.
+    AbleToScale or ScalingActive is False, `inactive_reason` and `inactive_message` are the reason
+    and message of this condition. Otherwise, both are "". `shortage` is None if the metrics never
+    propose more than `maximum`. `with_value` names the metrics that have a value at the end, and
+    `without_value` names the metrics that have no value.
     """
 
     autoscaler: str

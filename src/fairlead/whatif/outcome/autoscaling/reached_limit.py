@@ -18,8 +18,9 @@ _NAMED_MAX: Final = 3
 def without_node_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
     """Return sentences that say why the autoscaler of `outcome` adds no node for `pods`.
 
-    `pods` are the keys of pending pods. A reason is a reached limit, or that the autoscaler ignores
-    the pod; `outcome.waiting` has all other reasons. Returns "" if there are no such reasons.
+    `pods` are the keys of pending pods. There are two kinds of reasons: a limit is reached, or the
+    autoscaler ignores the pod. `outcome.waiting` has all other reasons. Returns "" if there are no
+    such reasons.
     """
     found = (reached_limit_words(outcome.limits, pods), _ignored_words(outcome, pods))
     return " ".join(filter(None, found))

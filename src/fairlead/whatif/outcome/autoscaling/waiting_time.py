@@ -23,9 +23,9 @@ WAITED_MIN: Final = seconds(60)
 class PodWait(Struct, frozen=True):
     """A wait of a pod for a node; `until` is None if the pod still waits.
 
-    `key` is the key (`namespace/name`) of the pod that waits. `pod` is the same key, or, if the
-    waiting pod replaces another pod, the key of the replaced pod. `group` is the name of the pod's
-    PodGroup, "" if the pod has none.
+    `key` is the key (`namespace/name`) of the pod that waits. If the waiting pod replaces another
+    pod, `pod` is the key of the replaced pod; otherwise, it is the same as `key`. `group` is the
+    name of the pod's PodGroup, "" if the pod has none.
     """
 
     pod: str
@@ -39,8 +39,8 @@ class PodWait(Struct, frozen=True):
 class WaitingTimes(Struct, frozen=True, kw_only=True):
     """The distribution of the waits that have ended.
 
-    `bound` is the number of these waits, and `still_waiting` the number of the other waits. If no
-    pod was bound, all times are 0, and `longest_pod` is "".
+    `bound` is the number of these waits, and `still_waiting` is the number of waits that have not
+    ended. If no pod was bound, all times are 0, and `longest_pod` is "".
     """
 
     bound: int = 0

@@ -1,8 +1,8 @@
 """Finds workloads that lack ready pods while an autoscaler wants more pods than at the end.
 
-A HorizontalPodAutoscaler may want ten pods at the peak of a load, and three at the end. Then the
-number of ready pods can be too low for the peak, but never lower than three. So this module
-compares the ready pods with the number that is wanted at the same instant.
+For example, a HorizontalPodAutoscaler wants ten pods at the peak of a load, and three at the end.
+If four pods are lost at the peak, there are always at least three ready pods, but too few for the
+peak. So this module compares the ready pods with the number that is wanted at the same instant.
 
     load rises    wanted 3 -> 10,  ready 3 -> 10    no shortage while the new pods start
     node fails    wanted 10,       ready 10 -> 6    shortage: 6 of 10

@@ -5,8 +5,8 @@
                  each other need a node each
 
 There are requirements for all pods. Because of node selectors, tolerations or sizes, some pods can
-run on only some of the offers. Each group of such pods has its own requirements. For example, the
-pods with nodeSelector `disk: ssd` need 30 cores. Then the nodes with this label must supply 30
+run on only some of the offers. Each group of such pods has its own requirements. For example, if
+the pods with nodeSelector `disk: ssd` need 30 cores, the nodes with this label must supply 30
 cores, regardless of the number of other nodes.
 """
 

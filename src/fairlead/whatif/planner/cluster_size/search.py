@@ -265,9 +265,10 @@ class SizeSearch:
         """Copy the replaced nodes, place pods on the copies of their nodes; return the last step.
 
         A pod that does not fit the copy of its node is tried again in the next round, until a round
-        places no pod. For example, topology spread may admit a pod only after pods in other zones.
-        Then `_build` places the remaining pods and the pods without a copied node. `filled` is the
-        first step of `_build`: the state in which the copies contain the pods that fit them.
+        places no pod. For example, topology spread may admit a pod only after other pods are placed
+        in other zones. Then `_build` places the remaining pods and the pods without a copied node.
+        `filled` is the first step of `_build`: the state in which the copies contain the pods that
+        fit them.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -750,7 +751,7 @@ class SizeSearch:
         ]
 
     def _survives(self) -> bool:
-        """Return whether each pod survives each failure, except the pairs in `SizeResult.pinned`.
+        """Return whether each pod survives each failure; pairs in `SizeResult.pinned` do not count.
 
         For a pair (pod, failure) in `pinned`, the pod fits no node on offer after the failure.
         """

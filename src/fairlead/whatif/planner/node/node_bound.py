@@ -4,8 +4,8 @@ sums         for each resource, the fewest nodes whose total capacity covers the
 exclusion    pods of one workload that exclude each other need a node each
 
 If none of the pods that would move tolerates the taints of a node, the node can hold only its
-present pods. Then the node counts only with the amounts that these pods request. For example, a
-virtual node can state thousands of cores, but only pods that tolerate its taint can use them.
+present pods, so it counts only with the amounts that these pods request. For example, a virtual
+node can state thousands of cores, but only pods that tolerate its taint can use them.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
 
 
 def _excluding_term(pod: PodInfo) -> PodAffinityTerm | None:
-    """Return the anti-affinity term of `pod` that keeps equal pods off its node; None if none."""
+    """Return the anti-affinity term of `pod` that keeps equal pods off its node, or None."""
     affinity = pod.shape.spec.affinity
     anti = None if affinity is None else affinity.pod_anti_affinity
     if anti is None:

@@ -161,13 +161,14 @@ class PlannedDrain(Struct, frozen=True):
 
     `lost` are the pods that nothing replaces, because they have no controller. `charged` maps each
     budget to the number of evictions that count against it. `first` are the workloads whose pods
-    must be placed before the other pods, and `first_commands` the kubectl commands that evict these
-    pods, one for each workload. There are no commands if no label selector can distinguish the pods
-    of one of these workloads from the other pods of the node. The keys of `waits` are the pods that
-    fit no other node, and the values are the scheduler's reasons. The replacements of these pods
-    are placed only when the node has returned; `moves` contains these placements too. `preempts`
-    are the pods in `waits` that could preempt other pods instead of waiting. `failing` maps pods to
-    their Jobs, which fail because of the evictions on this node, so nothing replaces the pods.
+    must be placed before the other pods, and `first_commands` are the kubectl commands that evict
+    these pods, one for each workload. There are no commands if no label selector can distinguish
+    the pods of one of these workloads from the other pods of the node. The keys of `waits` are the
+    pods that fit no other node, and the values are the scheduler's reasons. The replacements of
+    these pods are placed only when the node has returned; `moves` contains these placements too.
+    `preempts` are the pods in `waits` that could preempt other pods instead of waiting. `failing`
+    maps pods to their Jobs, which fail because of the evictions on this node, so nothing replaces
+    the pods.
     """
 
     node: str
@@ -307,8 +308,8 @@ class DrainPlanner:
         is a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers of all
         workloads, with changes that help.
 
-        No order helps if a workload does not fit even when it is placed first (`_refused_first`).
-        Then no other order is tried.
+        If a workload does not fit even when it is placed first (`_refused_first`), no order helps,
+        and no other order is tried.
 
         If `reorders` is not None, it replaces `self.reorders` in this call. If neither
         `finds_order` nor `reorders` is set, other orders are tried only if they could change which
@@ -922,7 +923,7 @@ def _reaction(node: str, pod: Pod, limit: BudgetLimit) -> str:
 
 
 def _custom_controller(pod: Pod) -> str:
-    """Return kind, namespace and name of the custom resource that controls `pod`; "" if none."""
+    """Return kind, namespace and name of the custom resource that controls `pod`, or ""."""
     owner = controller_of(pod.metadata)
     if owner is None or not is_custom(owner.api_version):
         return ""

@@ -48,8 +48,9 @@ _HORIZON: Final = seconds(7 * 24 * 3600)
 class DrainPace(Struct, frozen=True):
     """A pace of drains: at most `max_unavailable` nodes at a time.
 
-    Each node returns after `away`, None for never. If `share` is set, it is a percentage of the
-    nodes of each round, such as "5%". Then `max_unavailable` is the number for the largest round.
+    Each node returns after `away`; if `away` is None, no node returns. `share` is a percentage of
+    the nodes of each round, such as "5%". If `share` is set, `max_unavailable` is the number of
+    nodes for the largest round.
     """
 
     max_unavailable: int

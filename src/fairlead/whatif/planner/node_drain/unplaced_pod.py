@@ -337,7 +337,7 @@ def _enough_together(
     *,
     new_nodes: bool,
 ) -> dict[str, _Choice]:
-    """Return the changes `chosen`, by workload, if the pods fit after all of them together.
+    """Return the changes `chosen`, by workload, if all pods fit when all these changes are made.
 
     If two of the changes are in conflict (`_are_in_conflict`), return all of them without this
     trial. Pods of workloads in `others`, for which there is no change, need not fit. If other pods

@@ -213,9 +213,9 @@ def run_upgrade(
 ) -> None:
     """Simulate the `rounds` of `plan` at each of `paces`, and set the results in `plan`.
 
-    The run at the first pace becomes `plan.runs`, and the run at the second pace `plan.faster`.
-    `plan.faster` is None if there is no second pace, or if the first run is not safe. Raises
-    InputError if `experiment` cannot be run.
+    The run at the first pace becomes `plan.runs`, and the run at the second pace becomes
+    `plan.faster`. `plan.faster` is None if there is no second pace, or if the first run is not
+    safe. Raises InputError if `experiment` cannot be run.
     """
     if rounds:
         first, *rest = run_drains(experiment, rounds, paces, progress)

@@ -144,7 +144,7 @@ def allocations(
     """Return the allocation of each resource of `nodes`.
 
     The allocations are sorted by `resource_rank`. `before` contains the requests at the start, and
-    `offered_before` the allocatable amounts at the start.
+    `offered_before` contains the allocatable amounts at the start.
     """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)

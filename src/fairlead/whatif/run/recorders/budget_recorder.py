@@ -117,7 +117,8 @@ class BudgetRecorder(Struct):
     def evicted(self, pod: Pod, why: str, at: Instant) -> None:
         """Record a breach of each budget that would have refused the eviction of `pod`.
 
-        Called for evictions that do not check the budgets, such as an eviction by a taint.
+        Call this method for evictions that do not check the budgets, such as an eviction by a
+        taint.
         """
         self._lose(pod, why, at)
 
@@ -154,7 +155,7 @@ class BudgetRecorder(Struct):
         `allowed` maps the key of a budget to the number of disruptions that the budget still
         allows. A missing number is first read from the budget's status. The number of each of
         `budgets` is reduced by 1. If the result is below 0, the budget is breached. `by` is the
-        cause of the loss, and `at` its time.
+        cause of the loss, and `at` is its time.
         """
         for pdb in budgets:
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
@@ -230,9 +231,9 @@ def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tupl
     that never existed: the needed number at a peak, and the healthy pods after it. `_counting`
     explains `highest`.
 
-    `are_new` is set if the budget has no pod at first. Then only the statuses that `_counting`
-    yields are considered, or the last status if `_counting` yields nothing. The reason is that a
-    budget does not protect pods that have not started yet.
+    `are_new` is set if the budget has no pod at first. If so, only the statuses that `_counting`
+    yields are considered (or the last status if `_counting` yields nothing), because a budget does
+    not protect pods that have not started yet.
     """
     counting = list(_counting(statuses, highest))
     if are_new:

@@ -1,7 +1,7 @@
 """JobRecorder: collects the JobsOutcome of a run.
 
-Queues are sampled from the reports of the batch scheduler, and the capacity of the nodes from
-stimuli.
+Samples of queues come from the reports of the batch scheduler. Samples of the capacity of the nodes
+come from stimuli.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _CapacityRecorder(Struct):
         return self._replace(before, node)
 
     def _replace(self, before: Node | None, after: Node | None) -> bool:
-        """Replace `before` by `after` in the total; return whether allocatable differs.
+        """Replace `before` by `after` in the total; return whether the allocatable amounts differ.
 
         None stands for a node that does not exist.
         """

@@ -131,7 +131,7 @@ class AffectedPod(Struct):
 class OutageRecorder(Struct):
     """Records the failed nodes of one run.
 
-    `config` determines the zones of nodes, and `replacements` the keys of pods.
+    `config` determines the zones of nodes, and `replacements` determines the keys of pods.
     """
 
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)

@@ -285,7 +285,8 @@ class Recorder(Struct):
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """For each pending pod without a recorded reason, record the reason that `why` returns.
 
-        A later call replaces a reason from `why`, because the pod's status may have changed.
+        A later call replaces a reason that came from `why`, because the pod's status may have
+        changed.
         """
         if not self.counts.has_pending():
             return

@@ -27,7 +27,7 @@ class Replacements(Protocol):
         """Record that the node of `pod` has failed; `key` is the key of `pod`."""
 
     def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
-        """Find the pod that the new pod `pod` replaces; called before `key_of`.
+        """Find the pod that the new pod `pod` replaces; call this method before `key_of`.
 
         `is_unreplaced` takes a key that was passed to `lose`. `is_unreplaced` returns True if the
         pod with this key is deleted, terminates or has failed, and has no replacement.

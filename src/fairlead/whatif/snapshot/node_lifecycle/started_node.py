@@ -65,9 +65,10 @@ _NAMED_MAX: Final = 3
 class _Start(Struct, frozen=True):
     """The changes that the start of a node makes.
 
-    `value` is the object of the started node. `taints` are the keys of the removed taints,
-    `resources` the names of the added resources. `has_model` is False if no other object shows the
-    resources of the node. `lacks_zone` is True if the node has no zone but other nodes have zones.
+    `value` is the object of the started node. `taints` are the keys of the removed taints, and
+    `resources` are the names of the added resources. `has_model` is False if no other object shows
+    the resources of the node. `lacks_zone` is True if the node has no zone but other nodes have
+    zones.
     """
 
     name: str

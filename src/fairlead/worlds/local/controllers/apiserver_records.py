@@ -56,7 +56,7 @@ class ApiServerRecords(ReactiveController):
     """Maintains the objects in which an API server publishes its identity, address and CA.
 
     `address` is the host and port that clients connect to. `host` is the name of the machine, and
-    `authority` the PEM text of the CA. `new_id` returns the random part of the Lease's
+    `authority` is the PEM text of the CA. `new_id` returns the random part of the Lease's
     holderIdentity.
     """
 

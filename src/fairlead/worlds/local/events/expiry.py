@@ -49,7 +49,7 @@ class EventExpiry:
         return next(iter(self._due.values()), None)
 
     def run(self, now: Instant) -> None:
-        """Record the writes since the last call as made at `now`; delete the expired Events."""
+        """Give the writes since the last call the time `now`; delete the expired Events."""
         self._record_writes(now)
         while (due := self.next_due()) is not None and due <= now:
             namespace, name = next(iter(self._due))

@@ -28,7 +28,7 @@ class BackupEndpoint:
     """
 
     def __init__(self, directory: Path | None, log: WriteAheadLog | None) -> None:
-        """`directory` is the data directory, and `log` the write-ahead log in it.
+        """`directory` is the data directory, and `log` is the write-ahead log in it.
 
         `directory` and `log` are None for a cluster in memory.
         """
