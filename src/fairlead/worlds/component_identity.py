@@ -44,7 +44,7 @@ Object = Mapping[str, Any]
 
 
 def sender_of(issued: IssuedCommand, store: Store) -> User | None:
-    """Return the user that sends the command in `issued`; None for commands that skip admission."""
+    """Return the user that sends the command in `issued`; None if the command skips admission."""
     match issued.command:
         case RecordEvent() | CallExtender() | DeleteCollection():
             return None

@@ -23,7 +23,7 @@ def missing_resources(pod: Json) -> dict[str, Any]:
     """Return the container statuses of `pod`, completed with resources from the spec.
 
     The result maps a field of the pod's status, such as `containerStatuses`, to its new list. The
-    list also has a status for each container that had no status. A list without changes is left
+    new list also has a status for each container that had no status. A list without changes is left
     out. Returns {} if the pod has no node or has completed.
     """
     spec, status = pod["spec"], pod.get("status") or {}

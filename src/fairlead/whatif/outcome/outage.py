@@ -149,7 +149,7 @@ class RateLimitedTaint(Struct, frozen=True):
 
 
 class NodeHistory(Struct, frozen=True, kw_only=True):
-    """The times at which a node's failure reached each stage; None for a stage not reached.
+    """The times at which a node's failure reached each stage; None if it did not reach the stage.
 
     If the node failed several times, the times are those of the failure that led to the first
     eviction of a pod. If no pod was evicted, the times are those of the first failure that the

@@ -180,7 +180,8 @@ def workload_of(pod: Pod) -> WorkloadRef:
 def _workload_of_owner(owner: OwnerReference, namespace: str, *digests: str | None) -> WorkloadRef:
     """Return the workload of pods with the controller `owner`.
 
-    `digests` are the values of the labels in `OWNER_BY_HASH`; None for a missing label.
+    `digests` are the values of the labels in `OWNER_BY_HASH`; a value is None if the label is
+    missing.
     """
     kind = full_kind(owner.kind, owner.api_version)
     above = owner_of_controller(kind, owner.name, digests)

@@ -302,7 +302,7 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
 def _refusals_by_kubelets(
     model: ClusterModel, pod: PodInfo, diagnosis: Diagnosis
 ) -> Counter[tuple[str, str]]:
-    """Count the nodes that the filters let pass, but whose kubelets refuse `pod`, by reason."""
+    """Count, by reason, the nodes that pass the filters, but whose kubelets refuse `pod`."""
     passed = (one.name for one in model.table.nodes() if diagnosis.status_of(one.row).is_success)
     reasons = (model.kubelet_refusal(pod, name) for name in passed)
     return Counter((KUBELET, reason) for reason in reasons if reason)

@@ -1,6 +1,6 @@
 """The self-contained HTML report of a simulation or a what-if: one file, no network access.
 
-`render_report(data)` returns the page, and `encode_report(data)` the content of its file.
+`render_report(data)` returns the page, and `encode_report(data)` returns the content of its file.
 `ReportData` describes `data`.
 
 The page only displays data. Names come from cluster dumps and are treated as hostile text, in

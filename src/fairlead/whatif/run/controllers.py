@@ -150,7 +150,9 @@ class RunControllers(Struct, frozen=True):
     def autoscaling(
         self, since: Instant, until: Instant, waits: Iterable[PodWait]
     ) -> AutoscalingOutcome | None:
-        """Return the nodes that the node autoscaler added and removed; None without an autoscaler.
+        """Return the nodes that the node autoscaler added and removed.
+
+        Return None if no node autoscaler is simulated.
 
         `waits` are the times that pods waited for a node between `since` and `until`.
         """

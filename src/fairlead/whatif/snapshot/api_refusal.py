@@ -12,7 +12,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 
 def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
-    """Return an InputError that names the manifest in `manifests` that the API server refused.
+    """Return an InputError about the manifest in `manifests` that the API server refused.
 
     The API server's error about a value of a wrong type names no object. For such an error, the
     first of `manifests` with such a value is named. If `refused` is about no object in `manifests`,

@@ -147,9 +147,9 @@ def queued_workloads(inventory: Inventory) -> Iterator[QueuedWorkload]:
 
 
 def decode_object(manifest: Manifest, form: type[Form]) -> Form:
-    """Return the fields of the object `manifest` that `form` also has.
+    """Decode the object `manifest` into the class `form`, which has only some of its fields.
 
-    Raises InputError if one of these fields has a wrong type or is missing.
+    Raises InputError if a field of `form` has a wrong type or is missing.
     """
     try:
         return decode_strictly(Document(manifest.source, without_nulls(manifest.value)), form)

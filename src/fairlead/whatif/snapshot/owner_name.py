@@ -35,7 +35,7 @@ def owner_of_controller(
     """Return (kind, name) of the owner of a pod's controller; None if `name` shows no owner.
 
     `kind` (a result of `full_kind`) and `name` identify the controller. `digests` are the values of
-    the pod's labels in `OWNER_BY_HASH`; None for a missing label.
+    the pod's labels in `OWNER_BY_HASH`; a value is None if the label is missing.
     """
     if kind.partition(".")[0] == "ReplicaSet":
         for (_, above), digest in zip(OWNER_BY_HASH, digests, strict=True):

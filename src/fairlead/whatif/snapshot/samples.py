@@ -50,7 +50,7 @@ def valid_views(view: type[View], kind: Kind, manifests: Iterable[Manifest]) -> 
 
 
 def valid_view(view: type[View], kind: Kind, manifest: Manifest) -> View | None:
-    """Return the view of an object of `kind`; None for other kinds and invalid objects.
+    """Return the view of an object; None if the object is invalid, or is not of the kind `kind`.
 
     Invalid objects are reported when they are loaded.
     """

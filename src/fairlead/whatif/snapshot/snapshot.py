@@ -289,7 +289,7 @@ def start_of_time(documents: Iterable[Document], manifests: Iterable[Manifest]) 
 
 
 def _taken_at(document: Document) -> Instant | None:
-    """Return the time in the annotation of a List that Fairlead wrote; None for other documents.
+    """Return the time in the annotation of a List; None if Fairlead did not write the List.
 
     Raises InputError for a malformed time.
     """

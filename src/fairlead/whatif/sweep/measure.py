@@ -124,8 +124,8 @@ def measures_of(result: Json) -> dict[str, Number | None]:
 class Distribution(Struct, frozen=True):
     """The distribution of one measure over the cases. Percentiles use the nearest-rank method.
 
-    `least` is the smallest value and `most` the largest. `cases` is the number of cases that have
-    the measure. `worst` is the index of the first case with the largest value.
+    `least` is the smallest value, and `most` is the largest. `cases` is the number of cases that
+    have the measure. `worst` is the index of the first case with the largest value.
     """
 
     least: Number

@@ -1,9 +1,9 @@
 """AdmissionGateway: passes controllers' writes through webhooks and policies, like clients' writes.
 
 The event loop that runs the cluster calls the webhooks over HTTP. A command is pending until its
-webhooks have answered. Without an event loop (`calls_webhooks` is False), a command that would call
-a webhook skips all webhooks and policies. Events, evictions and the finalization of namespaces skip
-admission.
+webhooks have answered. If there is no event loop (`calls_webhooks` is False), a command that would
+call a webhook skips all webhooks and policies. Events, evictions and the finalization of namespaces
+skip admission.
 """
 
 from __future__ import annotations

@@ -280,7 +280,8 @@ def _and_more(others: int, noun: str, one: str, several: str) -> str:
     """Return the end of a sentence, such as `; 2 more autoscalers do the same`.
 
     `others` is the number after the semicolon, and `noun` is the singular of the noun. `one` is the
-    predicate for one object, `several` for more than one. Return "" if `others` is 0.
+    predicate for one object, and `several` is the predicate for more than one. Return "" if
+    `others` is 0.
     """
     if not others:
         return ""

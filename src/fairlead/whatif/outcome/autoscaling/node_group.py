@@ -54,11 +54,11 @@ def transition_words(transitions: Sequence[NodeTransition]) -> str:
 class GroupOutcome(Struct, frozen=True):
     """A node group: its limits, its nodes before and after the run, its node hours and their cost.
 
-    For Karpenter a group is an instance type and capacity type of a NodePool. The price of such
-    nodes can differ between zones. `maximum` is None if nothing limits the number of nodes.
-    `has_price` is False if the price of a node is unknown. `cost_per_hour` is the cost of the nodes
-    at the end, and `cost` is the cost of the node hours. If `has_price` is False, each cost that
-    includes a node is None.
+    For Karpenter a group is an instance type and capacity type of a NodePool. The prices of the
+    nodes of such a group can differ between zones. `maximum` is None if nothing limits the number
+    of nodes. `has_price` is False if the price of a node is unknown. `cost_per_hour` is the cost of
+    the nodes at the end, and `cost` is the cost of the node hours. If `has_price` is False, each
+    cost that includes a node is None.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""Difference: the effect of a change on pods, from a run with the change and a run without.
+"""Difference: the effect of a change on pods, from the runs with and without the change.
 
 Pods of the two runs are compared in pairs (see `pod_role`).
 """
@@ -47,9 +47,9 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 class Move(Struct, frozen=True):
     """A pod that the change moves from the node `origin` to the node `target`.
 
-    `origin` is the pod's node at the end of the run without the change, and `target` its node at
-    the end of the run with the change. In a result of `moves_within`, `origin` is the node from
-    which the run displaced the pod.
+    `origin` is the pod's node at the end of the run without the change, and `target` is the pod's
+    node at the end of the run with the change. In a result of `moves_within`, `origin` is the node
+    from which the run displaced the pod.
 
     `is_recreated` is set if the pod was deleted after the change, and `pod` is a new pod in its
     place. `is_staying` is set if the pod stays on a failed node: `is_recreated` is False, and

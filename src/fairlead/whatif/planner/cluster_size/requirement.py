@@ -41,7 +41,7 @@ _encode: Final = msgspec.msgpack.Encoder(order="sorted").encode
 
 
 class Requirement(Struct, frozen=True):
-    """A requirement: the nodes supply `amount`; a node of the k-th offer supplies `supplies[k]`.
+    """The nodes must supply `amount`; each node of the k-th offer supplies `supplies[k]`.
 
     An offer is a kind of node that can be added. `cause` tells the user where the requirement comes
     from.

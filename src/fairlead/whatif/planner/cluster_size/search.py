@@ -266,9 +266,9 @@ class SizeSearch:
 
         A pod that does not fit the copy of its node is tried again in the next round, until a round
         places no pod. For example, topology spread may admit a pod only after other pods are placed
-        in other zones. Then `_build` places the remaining pods and the pods without a copied node.
-        `filled` is the first step of `_build`: the state in which the copies contain the pods that
-        fit them.
+        in other zones. After the last round, `_build` places the remaining pods and the pods
+        without a copied node. `filled` is the first step of `_build`: the state in which the copies
+        contain the pods that fit them.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -988,7 +988,7 @@ class SizeSearch:
                     return
 
     def _try(self, change: Callable[[], bool]) -> bool:
-        """Make `change`; keep it only if it saves money and every failure is still survived.
+        """Make `change`; keep it only if it saves money and the pods still survive every failure.
 
         Return whether the change was kept.
         """

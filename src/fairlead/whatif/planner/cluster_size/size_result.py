@@ -99,5 +99,5 @@ class SizeResult(Struct):
 
     @property
     def is_proven(self) -> bool:
-        """Whether it is proven that no cheaper nodes can run the pods that run on `nodes`."""
+        """Whether the lower bound proves that no cheaper nodes can run the pods on `nodes`."""
         return self.cost <= self.bound.cost + 1e-9

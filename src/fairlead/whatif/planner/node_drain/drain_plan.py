@@ -607,7 +607,7 @@ def _again_findings(run: DrainRun | None) -> Iterator[str]:
 
 
 def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
-    """Yield a sentence that says which nodes to cordon before the first drain, if any.
+    """Yield a sentence that says which nodes to cordon before the first drain.
 
     If some of the selected nodes are blocked, the sentence also says which nodes to drain, and in
     which order. Blocked nodes are not cordoned, because evicted pods may fit no other node. Yield
@@ -722,7 +722,7 @@ def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
 
 
 def wait_findings(plan: DrainPlan) -> Iterator[str]:
-    """Yield a sentence about the pods that are down until their node is back, if any.
+    """Yield a sentence if there are pods that are down until their node is back.
 
     Also yield a sentence about the pods that would be down, but can preempt other pods.
     """
@@ -930,7 +930,10 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
 
 
 def pending_table(runs: Sequence[DrainRun]) -> ResultTable:
-    """Return the pods that have no node at the end of the first of `runs` that has such pods."""
+    """Return a table of the pods that have no node at the end of a run.
+
+    The run is the first of `runs` that has such pods.
+    """
     run = next((one for one in runs if one.pending), None)
     rows = [{"pod": pod, "why": why} for pod, why in ({} if run is None else run.pending).items()]
     columns = (ResultColumn("pod", "pod", NAME), ResultColumn("why", "why"))

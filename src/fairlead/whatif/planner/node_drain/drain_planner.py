@@ -597,8 +597,8 @@ class DrainPlanner:
     def lacking_elsewhere(self, node: str) -> str:
         """Return a resource of which the other nodes have too little in total for `node`'s pods.
 
-        The resource is `pods` if the other nodes cannot run so many pods. Return "" if no resource
-        is lacking in total; even so, `node` may be impossible to empty.
+        The resource is `pods` if the other nodes cannot run this number of pods. Return "" if no
+        resource is lacking in total; even so, `node` may be impossible to empty.
         """
         table = self.model.table
         table.widen()
@@ -699,7 +699,7 @@ def _is_lost(pod: PodInfo) -> bool:
 def _may_follow(spec: PodSpec) -> bool:
     """Return whether placing other pods first may help a pod with `spec` to fit a node.
 
-    The result is True for pod affinity and topology spread constraints.
+    The result is True if `spec` has pod affinity or topology spread constraints.
     """
     if spec.affinity is not None and spec.affinity.pod_affinity is not None:
         return True
@@ -910,10 +910,10 @@ def _reaction(node: str, pod: Pod, limit: BudgetLimit) -> str:
     """Return what makes the operator that controls `pod` move it away from `node`; "" if unknown.
 
     `limit` is the limit of the budget of `pod`. Users should not edit a budget that an operator
-    made: the operator would revert the change, or the eviction could lose data. The result is ""
-    for an instance of CloudNativePG if a user made the budget. The owner of the budget shows this.
-    It is not checked for Longhorn, whose budgets have no owner, or for KubeVirt, which moves a
-    virtual machine whichever budget refuses the eviction.
+    made: the operator would revert the change, or the eviction could lose data. If the budget of an
+    instance of CloudNativePG has no owner, a user made it. The result is then "", because such a
+    budget blocks an old primary, too. The owner does not matter for Longhorn, whose budgets have no
+    owner, and for KubeVirt, which moves a virtual machine whichever budget refuses the eviction.
     """
     owner = controller_of(pod.metadata)
     group = "" if owner is None else owner.api_version.rpartition("/")[0]

@@ -117,7 +117,7 @@ def _verdict(plan: DrainPlan) -> str:
 
 
 def _limits(plan: DrainPlan) -> str:
-    """Return sentences that name what this check leaves out, and the command that does it."""
+    """Return sentences that say what this check leaves out, and which command includes it."""
     command = f"fairlead drain-plan {plan.snapshot} --nodes NODE"
     if not plan.drains:
         return f"{command} also looks for changes that would unblock a node."

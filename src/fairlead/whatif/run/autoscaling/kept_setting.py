@@ -63,7 +63,7 @@ def missing_priority_notes(experiment: Experiment, store: Store) -> Iterator[str
 
 
 def gate_notes(experiment: Experiment, store: Store) -> Iterator[str]:
-    """Yield a note for each of Karpenter's feature gates that is off but that new objects need.
+    """Yield a note for each feature gate of Karpenter that is off, although new objects need it.
 
     `store` has the objects at the end of the run. An object of `experiment` is not new. There is
     one exception: a NodePool counts as new if it has become static during the run.

@@ -246,7 +246,10 @@ class _Successors(Generic[Item, Result]):
         self._missing = 0  # results that the process has not sent yet
 
     def start(self) -> None:
-        """End the present process, which has made its calls, and fork the next one, if any."""
+        """End the present process, which has made its calls.
+
+        If calls are left, fork the next process.
+        """
         with _signals_deferred() as mask:
             if self._process is not None:
                 self._process.end()

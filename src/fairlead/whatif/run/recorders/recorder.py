@@ -894,7 +894,8 @@ class Recorder(Struct):
     def _created(self, pod: Pod) -> Instant:
         """Return the time at which `pod`, which is observed for the first time, was created.
 
-        A creationTimestamp has whole seconds; if it is in the present second, the result is now.
+        A creationTimestamp has whole seconds. If it is in the present second, the result is the
+        exact present time.
         """
         text = pod.metadata.creation_timestamp
         created = parse_timestamp(text) if text else self.now

@@ -41,7 +41,7 @@ _LENGTH: Final = len("2026-01-01T00:00:00Z")
 
 
 def plausible_instant(text: str) -> Instant | None:
-    """Return the instant of `text`; None for an implausibly early time.
+    """Return the instant of `text`; None if the instant is implausibly early.
 
     Raises ValueError for a malformed text and for a time after LATEST.
     """

@@ -84,7 +84,7 @@ def _refuse_excess(queue: Manifest, path: tuple[str, ...], limit: Json, called: 
 
 
 def _excess(queue: Manifest, path: tuple[str, ...], limit: Json) -> tuple[str, Any] | None:
-    """Return the first resource, and its amount at `path` in the spec, that is above `limit`.
+    """Return the first resource whose amount at `path` in the spec exceeds `limit`, and the amount.
 
     An empty `limit` allows all amounts. Otherwise, resources that are missing in `limit` have the
     limit 0.

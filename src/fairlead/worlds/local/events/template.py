@@ -44,7 +44,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class EventStrings(Struct, frozen=True):
-    """The strings of a new event; "" for a field that the event does not have.
+    """The strings of a new event; a string is "" if the event does not have the field.
 
     `fixed` contains the strings that have few different values, and the strings that a stage of the
     create pipeline reads. `own` contains the other strings; the first two are the event's name and
