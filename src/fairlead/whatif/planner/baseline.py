@@ -346,7 +346,10 @@ def _endless_words(rollouts: Sequence[WorkloadRef]) -> str:
 
 
 def _due_words(pods: Sequence[Pod]) -> tuple[str, ...]:
-    """Return the note about `pods`, which are evicted later from failed nodes; () without pods."""
+    """Return the note about `pods`, which are evicted later from failed nodes.
+
+    Return () if `pods` is empty.
+    """
     if not pods:
         return ()
     nodes = listed(sorted({pod.spec.node_name for pod in pods}))

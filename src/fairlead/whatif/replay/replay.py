@@ -154,7 +154,10 @@ def replay_simulator_export(
 
 
 def _node_of(manifest: Manifest) -> str:
-    """Return the node of a pod that the simulator's scheduler placed; "" for other objects."""
+    """Return the node of a pod that the simulator's scheduler placed.
+
+    Return "" for all other pods and objects.
+    """
     if manifest.kind is not POD:
         return ""
     pod = manifest.pod

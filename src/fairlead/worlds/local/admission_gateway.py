@@ -175,10 +175,10 @@ class AdmissionGateway:
 
 
 def _next_call(steps: WebhookCalls[Outcome], answer: WebhookAnswer | None = None) -> WebhookCall:
-    """Send `answer` to `steps`, or start `steps` if it is None; return the next call of a webhook.
+    """Continue `steps` with `answer`, and return the next call of a webhook.
 
-    If `steps` yields PAUSE, `steps` is continued immediately. Raises StopIteration with the outcome
-    when `steps` ends.
+    If `answer` is None, `steps` is started. If `steps` yields PAUSE, `steps` is continued
+    immediately. Raises StopIteration with the outcome when `steps` ends.
     """
     call = next(steps) if answer is None else steps.send(answer)
     while call is PAUSE:

@@ -11,9 +11,9 @@ A surge node is a copy of a node of its pool and zone: the newest node that is i
 the newest node (`node_to_copy`).
 
 If the user does not state how many nodes are drained at a time, two numbers are simulated. The
-first is the number of surge nodes, but at least 1. The second is higher: with surge nodes, a tenth
-of the nodes of one pool in one zone, otherwise a tenth of all nodes. Both simulations run at the
-same time if there are two cores.
+first is the number of surge nodes, but at least 1. The second is higher: if there are surge nodes,
+it is a tenth of the nodes of one pool in one zone; otherwise, it is a tenth of all nodes. Both
+simulations run at the same time if there are two cores.
 """
 
 from __future__ import annotations

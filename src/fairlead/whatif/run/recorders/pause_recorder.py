@@ -19,7 +19,7 @@ _DETECTION_TIME: Final = seconds(120)
 
 
 class PauseRecorder(Struct):
-    """Records the `longest` pause (ns) that the objects of a run can cause; 0 for no pause.
+    """Records the `longest` pause (ns) that the objects of a run can cause; 0 if they cause none.
 
     A pause is a time in which no object changes, although the cluster is not at rest.
     """
