@@ -180,8 +180,8 @@ def _with_workload(
 ) -> Experiment:
     """Return `experiment` with a step that creates `workload`.
 
-    The run ends when nothing changes any more. If `settles` is not set, it also ends as soon as all
-    pods of the workload have a node.
+    The run ends when nothing changes any more. If `settles` is not set, the run also ends as soon
+    as all pods of the workload have a node.
     """
     [manifest] = manifests([Document(source.source, workload)])
     step = ScriptedStep(0, (commands.create(manifest),), source.source, source.title)

@@ -1,4 +1,4 @@
-"""The pod specs of pods and workloads, and pod specs in cluster-capacity's form.
+"""The pod specs of pods and workloads, and pod specs in the form that cluster-capacity reads.
 
 In that form, a Pod may lack a name, a kind and an apiVersion.
 

@@ -73,7 +73,7 @@ def waited_pods(
 
 
 def only_waited(waited: Iterable[WaitedPod], found: Difference) -> list[WaitedPod]:
-    """Return the pods in `waited` that `found` lists neither as displaced nor as moved or new."""
+    """Return the pods in `waited` that are not displaced, moved or new according to `found`."""
     known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
     return [one for one in waited if one.pod.key not in known]
 
