@@ -42,7 +42,7 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case that counts neither as agreement nor as mismatch, but as `verdict`."""
+    """A note on a case that neither agrees nor differs. The case is counted under `verdict`."""
 
     text: str
     verdict: str = "corrected"

@@ -6,7 +6,7 @@
 
 When its deadline comes, a controller does one unit of work and returns commands. The state changes
 only by stimuli, with one exception. A scheduler records its own decisions in the state before the
-world confirms them. An example is a pod that it assumes on a node.
+world confirms them. For example, it assumes a pod on the chosen node.
 """
 
 from __future__ import annotations

@@ -95,7 +95,10 @@ class _Own(Struct, frozen=True):
     kept: dict[str, InProcess] = field(default_factory=dict)
 
     def servers(self, case: Json) -> Iterator[InProcess]:
-        """Yield the servers on which to try a case, first the server that most likely agrees."""
+        """Yield the servers on which to try a case.
+
+        The first one is the most likely to give the recorded responses.
+        """
         theme = case["theme"]
         runs_controllers = theme in _THEMES_WITH_CONTROLLERS or case["id"].startswith(
             _CASES_WITH_CONTROLLERS

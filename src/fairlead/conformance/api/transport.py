@@ -43,7 +43,7 @@ class Watching(Protocol):
         """Return all events of the watch, and end it.
 
         If `until_end` is set, wait until the server ends the watch. Otherwise wait until `events`
-        events have arrived. The wait for an event is limited.
+        events have arrived. The wait for each event has a time limit.
         """
         ...
 

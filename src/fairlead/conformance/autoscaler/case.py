@@ -134,9 +134,10 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Return `expected` with the floats of `found` where they nearly equal those of `expected`.
+    """Return `expected`, with its floats adjusted to `found`.
 
-    So a comparison of the result with `found` ignores rounding errors.
+    A float that nearly equals the number at the same place in `found` becomes that number. So a
+    comparison of the result with `found` ignores rounding errors.
     """
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return {name: _like(value, found.get(name)) for name, value in expected.items()}

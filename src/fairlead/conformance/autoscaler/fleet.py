@@ -97,7 +97,8 @@ class FleetGroup(Struct):
     def increase_size(self, delta: int, now: Instant) -> None:
         """Create `delta` machines and raise the target size by `delta`.
 
-        Raises ProviderError if a fault prevents it, or if the target size would exceed `max_size`.
+        Raises ProviderError if a fault prevents the increase, or if the target size would exceed
+        `max_size`.
         """
         fault = self.fault("increase-error", now)
         if fault is not None or self.target + delta > self.max_size:

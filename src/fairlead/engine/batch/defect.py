@@ -1,6 +1,6 @@
 """Defect: kube-batch's known bugs, each with its own name and switch.
 
-A session calls `defects.has(Defect.X)` where the behaviour with and without the bug differs.
+A session calls `defects.has(Defect.X)` at each place where the bug X changes its behaviour.
 Conventions of kube-batch that are not bugs are in `engine.batch.rules`.
 """
 

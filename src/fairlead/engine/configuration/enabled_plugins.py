@@ -111,7 +111,7 @@ class PluginChoice(Struct, frozen=True):
         return tuple(entry.name for entry in form.disabled)
 
     def _weight(self, field: str, entry: PluginForm) -> int:
-        """Return the weight of a plugin; 0 for a plugin that does not implement Score.
+        """Return the weight of a plugin; 0 if the plugin does not implement Score.
 
         If the file states no weight, a user's plugin has its default weight (`usual_weight`), and
         any other plugin has the weight 1.

@@ -80,7 +80,7 @@ class ObservedCondition(Condition, frozen=True):
 def observed(condition: Condition, generation: int) -> Condition:
     """Return `condition` with the observedGeneration `generation`.
 
-    Returns `condition` itself if `generation` is 0, as for pods of older API servers.
+    Returns `condition` itself if `generation` is 0. Pods of older API servers have no generation.
     """
     # upstream: pkg/api/v1/pod/util.go: CalculatePodConditionObservedGeneration
     if not generation:

@@ -18,10 +18,11 @@ from fairlead.engine.core.instant import Instant
 class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node` for `pod`.
 
-    `via` tells how the node was chosen. `via` is "nominated" for the pod's nominated node, "single"
-    if only one node fits, "score", or "batch" for a batch session. `feasible` is the number of
-    nodes that fit. `feasible` is 1 if the other nodes were not evaluated. `equals` is the number of
-    nodes with the best score. `started` is the start of the cycle. `attempt` counts from 1.
+    `via` tells how the node was chosen. `via` is "nominated" if `node` is the pod's nominated node,
+    "single" if only one node fits, "batch" if a batch session chose the node, and "score"
+    otherwise. `feasible` is the number of nodes that fit. `feasible` is 1 if the other nodes were
+    not evaluated. `equals` is the number of nodes with the best score. `started` is the start of
+    the cycle. `attempt` counts from 1.
     """
 
     pod: ObjectRef

@@ -37,8 +37,9 @@ class EventKind(Enum):
 
     Kinds that begin with ASSIGNED_POD concern pods on nodes. POD_LABEL, POD_SCALE_DOWN,
     POD_TOLERATION, POD_GATES_GONE and POD_CLAIM_MADE concern the waiting pod itself.
-    UNSCHEDULED_POD_ADD and POD_GROUP_ADD occur only with the feature gate GenericWorkload. FLUSH is
-    not a change of the cluster: it makes the scheduler try the pods that have waited too long.
+    UNSCHEDULED_POD_ADD and POD_GROUP_ADD occur only if the feature gate GenericWorkload is on.
+    FLUSH is not a change of the cluster: it makes the scheduler try the pods that have waited too
+    long.
     """
 
     # Enum's own hash is the hash of the name, which takes ten times as long.
@@ -134,9 +135,9 @@ class QueueingHint(Protocol):
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`; FLUSH is relevant to every plugin.
 
-    All events are relevant to a plugin without `events`. If `plugin.events` contains NODE_ADD,
-    NODE_TAINT is relevant as well. The reason is that another plugin often rejects a new node
-    because of a taint. `plugin` then evaluates the node only after the taint has changed
+    If the plugin has no attribute `events`, all events are relevant. If `plugin.events` contains
+    NODE_ADD, NODE_TAINT is relevant as well. The reason is that another plugin often rejects a new
+    node because of a taint. `plugin` then evaluates the node only after the taint has changed
     (buildQueueingHintMap).
     """
     events = _events_of(plugin)

@@ -28,8 +28,8 @@ class Wait(Struct, frozen=True):
 class WaitingPod(Struct):
     """A pod that Permit holds.
 
-    `since` is the start of the wait. `pending` contains the plugins that have not yet allowed the
-    pod. The values are their timeouts (ns, from `since`).
+    `since` is the start of the wait. `pending` maps each plugin that has not yet allowed the pod to
+    its timeout (ns, from `since`).
     """
 
     pod: PodInfo

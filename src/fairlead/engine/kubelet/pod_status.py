@@ -268,8 +268,8 @@ def _container_lists(pod: Pod, *, is_restarted: bool) -> dict[str, Any]:
     """Return the container status lists of `pod`, whose containers were lost with their machine.
 
     If `is_restarted` is False, no container runs again. Otherwise all init containers run again in
-    a new sandbox, even those that had completed. Main containers run again, except that a completed
-    one stays completed if restartPolicy is not Always.
+    a new sandbox, even those that had completed. Main containers run again. But a completed main
+    container stays completed if restartPolicy is not Always.
     """
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions
     spec, status = pod.spec, pod.status

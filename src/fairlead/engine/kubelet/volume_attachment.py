@@ -68,8 +68,8 @@ class SingleNodeVolumes(Struct):
     def delay_detach(self, pod: Pod, now: Instant) -> None:
         """Record that the volumes of `pod` stay attached for DETACH_TIMEOUT after `now`.
 
-        The node of `pod` is lost. Does nothing if the pod is not Running, or if the node has the
-        out-of-service taint.
+        Call this method when the node of `pod` is lost. Does nothing if the pod is not Running, or
+        if the node has the out-of-service taint.
         """
         node = self.cluster.table.find(pod.spec.node_name)
         taints = () if node is None else node.node.spec.taints

@@ -40,8 +40,8 @@ class FlagError(ValueError):
 class _Flag(Struct, frozen=True):
     """The configuration field that a flag sets, and the parser of its value.
 
-    `parse` raises ValueError for an invalid value. If `is_old` is set, the flag is accepted only
-    for a profile with `has_pod_eviction`.
+    `parse` raises ValueError for an invalid value. If `is_old` is set, the flag is accepted only if
+    the profile's `has_pod_eviction` is set.
     """
 
     field: str
@@ -137,7 +137,7 @@ def config_of_flags(
     """Return the configuration that `flags` set, with defaults for the other options.
 
     `flags` maps names without leading dashes to values. Raises FlagError if a flag or feature gate
-    is unknown in the version of `profile`. Also raises it for an invalid value.
+    is unknown in the version of `profile`, or if a value is invalid.
     """
     values = {
         _known(name).field: _parsed(name, text, profile)

@@ -5,8 +5,8 @@
                   └──────────┘
 
 When an edit is sent, its command is computed from the newest known version of the node. After a
-conflict, a `MarkUnknown` edit ends. For other edits, the command is computed again from the
-next version (upstream retries after a short delay). Any other failure ends the edit.
+conflict, a `MarkUnknown` edit ends. For other edits, the command is computed again from the next
+version of the node (upstream retries after a short delay). Any other failure ends the edit.
 """
 
 from __future__ import annotations

@@ -41,7 +41,10 @@ class GangScheduling:
         self._waiting = handle.waiting_pods
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Reject a pod until its PodGroup exists and, for a gang, has at least minCount pods."""
+        """Reject a pod until its PodGroup exists.
+
+        If the PodGroup is a gang, it must also have at least minCount pods.
+        """
         named = pod.pod.spec.scheduling_group
         if named is None:
             return None

@@ -17,10 +17,10 @@ from fairlead.engine.state.pod_info import PodInfo
 class Placement(Struct, frozen=True):
     """The decision of a scheduling cycle to place the pod on `node`.
 
-    `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
-    "score" for a node with the best score. If `via` is "score", `equals` is the number of nodes
-    that have the best score. Otherwise, `equals` is 1. `feasible` is the number of feasible nodes
-    after sampling and extender filters. `feasible` is 1 if `via` is "nominated". If
+    `via` is "nominated" if `node` is the pod's nominated node, "single" if no other node is
+    feasible, and "score" if `node` has the best score. If `via` is "score", `equals` is the number
+    of nodes that have the best score. Otherwise, `equals` is 1. `feasible` is the number of
+    feasible nodes after sampling and extender filters. `feasible` is 1 if `via` is "nominated". If
     `only_bind_runs` is set, only Bind needs to run: the Reserve, Permit and PreBind plugins would
     do nothing for the pod.
     """
@@ -65,9 +65,9 @@ Decision = Placement | Failure
 def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
     """Return `failure` as it is reported for a pod that was deleted during its cycle.
 
-    A `failure` without `rejections` is returned unchanged. Otherwise, the returned Failure evicts
-    no pods and keeps the pod's nomination. If `names_preemption` is set, the message says that
-    preemption did not find the pod.
+    If `failure` has no `rejections`, it is returned unchanged. Otherwise, the returned Failure
+    evicts no pods and keeps the pod's nomination. If `names_preemption` is set, the message says
+    that preemption did not find the pod.
 
     upstream: framework/preemption/preemption.go: Preempt
     """

@@ -412,7 +412,7 @@ class ClusterAutoscaler:
         return found
 
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
-        """Return, by the key of the pod, the limits that keep pods from getting new nodes."""
+        """Return the limits that keep pods from getting new nodes, by pod key."""
         waiting = {
             pod: why
             for pod, why in self.history.without_scale_up.items()
@@ -489,9 +489,9 @@ class ClusterAutoscaler:
         )
 
     def removal_times(self, now: Instant) -> tuple[Instant, ...]:
-        """Return the times of the scans that can first remove the unneeded nodes.
+        """Return, for each unneeded node, the time of the first scan that can remove the node.
 
-        Such a scan is after the end of the node's unneeded time, and not before the end of the
+        This scan is after the end of the node's unneeded time, and not before the end of the
         scale-down delays. Times before `now` are left out, because the scans at these times did not
         remove their nodes.
 

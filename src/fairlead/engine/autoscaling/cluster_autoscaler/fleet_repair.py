@@ -30,7 +30,7 @@ class FleetRepair:
     def remove_old_unregistered(self, now: Instant) -> None:
         """Delete instances that still have no Node after the maximum provision time.
 
-        No group falls below its minimum size, except with --force-delete-unregistered-nodes. If
+        No group falls below its minimum size, unless --force-delete-unregistered-nodes is set. If
         the provider refuses a deletion, no further group is processed.
         """
         context = self._context
@@ -71,7 +71,7 @@ class FleetRepair:
     def delete_failed_instances(self, now: Instant) -> None:
         """Delete instances that could not be created. A refusal of the provider is ignored.
 
-        No group falls below its minimum size, except with --force-delete-failed-nodes.
+        No group falls below its minimum size, unless --force-delete-failed-nodes is set.
         """
         context, groups, deleted = self._context, self._context.groups_by_id(), False
         force = context.options.force_delete_failed_nodes

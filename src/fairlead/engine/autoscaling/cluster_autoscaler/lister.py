@@ -32,9 +32,9 @@ _KEPT: Final = (DaemonSet, Job, PodDisruptionBudget, ReplicaSet, ReplicationCont
 class Listers:
     """The objects that the autoscaler reads, in order of creation.
 
-    `nodes` are indexed by name, `pods` by key, and all other objects by kind and key. With
-    --allowed-scheduler-names, the pods of all other schedulers are in `other_pods` instead of
-    `pods`. Loops ignore these pods, but drains evict them.
+    `nodes` are indexed by name, `pods` by key, and all other objects by kind and key. If
+    --allowed-scheduler-names is set, the pods of schedulers that are not listed are in `other_pods`
+    instead of `pods`. Loops ignore these pods, but drains evict them.
     """
 
     def __init__(self, options: AutoscalingOptions) -> None:

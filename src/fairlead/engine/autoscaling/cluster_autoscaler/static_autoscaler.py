@@ -217,8 +217,8 @@ class StaticAutoscaler:
     def _clean_up_once(self, now: Instant) -> None:
         """Remove taints that an earlier process may have left. Only the first call does this.
 
-        With --node-deletion-candidate-ttl, a soft taint is kept if it is not older than the value
-        of the flag. Its node then counts as unneeded since the time in the taint. Cluster
+        If --node-deletion-candidate-ttl is set, a soft taint is kept if it is not older than the
+        value of the flag. Its node then counts as unneeded since the time in the taint. Cluster
         Autoscaler 1.34 added this flag.
 
         upstream: core/scaledown/unneeded/nodes.go: LoadFromExistingTaints
@@ -345,7 +345,7 @@ class StaticAutoscaler:
     ) -> None:
         """Try to scale up for `pods`.
 
-        By default, there is one attempt. With --salvo-scale-up, attempts are repeated until an
+        By default, there is one attempt. If --salvo-scale-up is set, attempts are repeated until an
         attempt fails or no pods remain. The attempts also end if a pod does not fit the nodes that
         an attempt added for it. upstream: static_autoscaler.go: runScaleUpSalvo
         """

@@ -164,8 +164,8 @@ class TemplateProvider:
     def _of_node(self, group: str, node: Node, daemon_sets: Sequence[DaemonSet]) -> Template:
         """Return a template from `node`, its mirror pods and its DaemonSet pods.
 
-        With --force-ds, a pod is added for each DaemonSet that has no pod on `node` but would run
-        there. Without the flag, a pod is added only for each critical DaemonSet.
+        A pod is added for each critical DaemonSet that has no pod on `node` but would run there. If
+        --force-ds is set, a pod is also added for each such DaemonSet that is not critical.
         """
         info = self._snapshot.node(node.metadata.name)
         running = [] if info is None else self._snapshot.pods_on(info)

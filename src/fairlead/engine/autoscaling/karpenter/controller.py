@@ -158,11 +158,11 @@ class Karpenter:
         }
 
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
-        """Return, by the key of the pod, the NodePool limits that keep pods from getting nodes."""
+        """Return the NodePool limits that keep pods from getting nodes, by pod key."""
         return reached_limits(self._provisioner, self.cluster, self.pods_without_node(), now)
 
     def limited_use(self, now: Instant) -> dict[str, dict[str, int]]:
-        """Return the capacity of the nodes of each NodePool, by resource that the pool limits."""
+        """Return the capacity of each NodePool's nodes, for the resources that the pool limits."""
         pools = self.cluster.node_pools.values()
         return {one.name: limited_use(self.cluster, one, now) for one in pools if one.spec.limits}
 

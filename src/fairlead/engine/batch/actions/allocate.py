@@ -162,8 +162,8 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
 def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Pipeline `task` onto the best node whose idle and releasing resources together suffice.
 
-    Returns whether there is such a node. With kube-batch's defect `evict-ignores-idle`, the
-    releasing resources alone must suffice.
+    Returns whether there is such a node. If kube-batch's defect `evict-ignores-idle` is reproduced,
+    the releasing resources alone must suffice.
     """
     node = None
     if session.room.is_anything_releasing():
@@ -179,8 +179,8 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Allocate or pipeline `task` on the best node with enough resources for it now or later.
 
-    "Later" means after terminating pods have released their resources. Returns False if there is
-    no such node. Used only with kube-batch's defect `pipeline-over-idle`.
+    "Later" means after terminating pods have released their resources. Returns False if there is no
+    such node. Used only if kube-batch's defect `pipeline-over-idle` is reproduced.
     """
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:

@@ -4,8 +4,8 @@ The *candidates* are the running tasks that may be evicted. Preempt (within a qu
 (between queues) differ in the candidates and in the plugin methods that they call (`EvictionKind`).
 The search is the same:
 
-    1  find the nodes on which the task would fit without the candidates there; rank them, best node
-       first
+    1  find the nodes on which the task would fit if the candidates there were gone; rank these
+       nodes, best node first
     2  if a node already has enough idle and releasing resources, pipeline the task there
     3  otherwise, take the first node on which allowed evictions make the task fit; evict the
        candidates there, least important first, until the task fits
@@ -128,8 +128,8 @@ class EvictionSearch:
 
         The operations are added to `steps`. Returns whether `task` was pipelined. If operations
         take effect immediately (`steps.is_final`) and `task` fits on idle resources, nothing is
-        done and the result is False. The action `allocate` places such a task. With kube-batch's
-        defect `evict-ignores-idle`, idle resources make no difference here.
+        done and the result is False. The action `allocate` places such a task. If kube-batch's
+        defect `evict-ignores-idle` is reproduced, idle resources make no difference here.
         """
         kind = (task.info.shape.id, task.priority)
         most = self._most
@@ -156,7 +156,8 @@ class EvictionSearch:
     def _lacking(self, task: TaskInfo) -> _Lacking:
         """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
 
-        With kube-batch's defect `evict-ignores-idle`, each node lacks the complete request.
+        If kube-batch's defect `evict-ignores-idle` is reproduced, each node lacks the complete
+        request.
         """
         floors = task.request.floors
         if self._ignores_idle:
@@ -182,7 +183,8 @@ class EvictionSearch:
         A node lacks nothing if all its amounts in `lacking` are 0 or less.
 
         Returns whether the task was pipelined. The result is False if the queue of `task` would
-        exceed its limits. With kube-batch's defect `evict-ignores-idle`, no task is pipelined.
+        exceed its limits. If kube-batch's defect `evict-ignores-idle` is reproduced, no task is
+        pipelined.
         """
         if self._ignores_idle or not self._is_within_limits(task, ()):
             return False
@@ -243,7 +245,8 @@ class EvictionSearch:
 
         The queue of `task` must also stay within its limits. If victims on other nodes are evicted
         too, `leaving` contains the victims on all nodes, and the limits are checked without them.
-        With kube-batch's defect `evict-ignores-idle`, the victims alone must free enough resources.
+        If kube-batch's defect `evict-ignores-idle` is reproduced, the victims alone must free
+        enough resources.
         """
         freed: dict[int, int] = {}
         for victim in victims:
@@ -272,7 +275,8 @@ class EvictionSearch:
     ) -> list[TaskInfo]:
         """Return the shortest prefix of `victims` whose removal makes `task` fit on `node`.
 
-        With kube-batch's defect `evict-ignores-idle`, the prefix contains at least one task.
+        If kube-batch's defect `evict-ignores-idle` is reproduced, the prefix contains at least one
+        task.
         """
         leaving: list[TaskInfo] = []
         for victim in victims:
@@ -357,14 +361,14 @@ def vote(
     """Return the victims that the plugins agree on, in the order of the first plugin's result.
 
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
-    victims are the candidates that all plugins return. With kube-batch's defect `tier-first-wins`,
-    only the first tier that returns a victim counts. If the defect `tier-carry` is added, only the
-    first tier with plugins counts, even if it returns no victim. If there are no plugins, there are
-    no victims.
+    victims are the candidates that all plugins return. If kube-batch's defect `tier-first-wins` is
+    reproduced, only the first tier that returns a victim counts. If the defect `tier-carry` is
+    added, only the first tier with plugins counts, even if it returns no victim. If there are no
+    plugins, there are no victims.
 
     Example: in tier 1, plugin 1 returns [a, b] and plugin 2 returns [b]. In tier 2, plugin 3
-    returns []. By default the result is []. With tier-first-wins, tier 1 determines the result:
-    [b].
+    returns []. By default the result is []. If tier-first-wins is reproduced, tier 1 determines the
+    result: [b].
 
     upstream: framework/session_plugins.go: Preemptable, Reclaimable
     """

@@ -36,8 +36,8 @@ class Preempt:
     def execute(self, session: Session) -> None:
         """For each queue, preempt between its jobs (phase 1), then within each job (phase 2).
 
-        Queues are served in queue order. With kube-batch's defect `preempt-phase2`, phase 2 runs
-        for all queues each time phase 1 has run for a queue.
+        Queues are served in queue order. If kube-batch's defect `preempt-phase2` is reproduced,
+        phase 2 runs for all queues each time phase 1 has run for a queue.
         """
         queues = list(dict.fromkeys(job.queue for job in session.candidates()))
         queues.sort(key=lambda name: session.tiers.queue_key(session.queues[name]))

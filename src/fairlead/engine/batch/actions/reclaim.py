@@ -77,8 +77,8 @@ def _waiting_jobs(session: Session) -> _WaitingJobs:
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Make room for one task of the first job in `jobs`; return whether that succeeded.
 
-    This function is used only with kube-batch's defect `reclaim-one-task`. If it returns False, the
-    queue of the job gets no further turn.
+    This function is used only if kube-batch's defect `reclaim-one-task` is reproduced. If it
+    returns False, the queue of the job gets no further turn.
     """
     job = jobs.pop()
     statement = _statement(session)
@@ -116,10 +116,10 @@ def _reclaim_for_task(
 ) -> bool:
     """Pipeline `task`, after evicting victims if necessary; return whether it was pipelined.
 
-    With kube-batch's defect `evict-ignores-idle`, `search` would evict victims even for a task that
-    fits on idle resources. So for such a task, this function returns False without calling
-    `search`. But with the additional defect `reclaim-before-idle`, this function calls `search`
-    even for such a task.
+    If kube-batch's defect `evict-ignores-idle` is reproduced, `search` would evict victims even for
+    a task that fits on idle resources. So for such a task, this function returns False without
+    calling `search`. But if the defect `reclaim-before-idle` is also reproduced, this function
+    calls `search` even for such a task.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

@@ -102,10 +102,10 @@ class VictimPools:
         """Return the plugins in `voters` whose veto is enough to exclude a job.
 
         Only plugins of the class `self._excluding` can veto a job. By default the veto of any such
-        plugin is enough. With kube-batch's defect `tier-first-wins`, the result is empty: after a
-        veto in one tier, another tier may still return members of the job as victims. If the defect
-        `tier-carry` is added, only the first tier with plugins counts, and a veto in this tier is
-        enough.
+        plugin is enough. If kube-batch's defect `tier-first-wins` is reproduced, the result is
+        empty: after a veto in one tier, another tier may still return members of the job as
+        victims. If the defect `tier-carry` is added, only the first tier with plugins counts, and a
+        veto in this tier is enough.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):

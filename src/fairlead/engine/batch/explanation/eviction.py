@@ -42,9 +42,9 @@ def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
     other jobs in the queue of `job` are running. If preempt is not configured, only jobs with a
     lower priority than `job` count as other jobs.
 
-    There are no sentences if all pending tasks of `job` request nothing. With the defect
-    `tier-first-wins`, there are no sentences at all, because the reasons assume that every tier
-    counts.
+    There are no sentences if all pending tasks of `job` request nothing. If the defect
+    `tier-first-wins` is reproduced, there are no sentences at all, because the reasons assume that
+    every tier counts.
     """
     waiting = job.with_status(TaskStatus.PENDING)
     requesting = (task for task in waiting if not task.request.is_best_effort)

@@ -111,8 +111,8 @@ class GroupExplanation(Struct, frozen=True):
     pods that the next session evicts for the group, and `rule` is the action that evicts them.
     `no_evictions` are sentences that say why the actions reclaim and preempt evict no pods for the
     group. `remedies` are changes that would let the group start now. `starting` are the titles of
-    other groups whose pods the next session binds to nodes. `title` is the group's namespace
-    and name. For pods without a PodGroup, it is the name of their controller.
+    other groups whose pods the next session binds to nodes. `title` is the group's namespace and
+    name. If the pods have no PodGroup, `title` is the name of their controller.
     """
 
     group: str
@@ -318,7 +318,7 @@ def _explain(
 
 
 def is_uncreated(job: JobInfo) -> bool:
-    """Return whether Volcano has not created the pods of `job`, because it has not admitted it."""
+    """Return whether the pods of `job` do not exist because Volcano has not admitted the job."""
     is_volcano = job.group is not None and job.group.api_group == VOLCANO_API
     return is_volcano and not job.tasks and job.awaits_admission
 
@@ -391,9 +391,9 @@ class _Trial:
     def weight_can_suffice(self) -> bool:
         """Whether the queue would deserve what the group needs if its weight were high enough.
 
-        The result is True if the queue needs less of each resource than the cluster has. Resources
-        for the members that fit on no node count as added to the cluster. Whatever the weight,
-        other queues that request resources deserve a part of the cluster.
+        The result is True if the queue needs less of each resource than the cluster has. A queue
+        never deserves the whole cluster, whatever its weight, because other queues deserve a part.
+        The requests of members that fit on no node are added to what the cluster has.
         """
         session, job = self._session, self._job
         plugin = proportion_of(session)

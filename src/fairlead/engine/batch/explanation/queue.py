@@ -68,7 +68,8 @@ class QueueExplanation(Struct, frozen=True):
     If the queue is a child of the root but names another parent, `parent_problem` says why.
     `holding` are the groups with members on nodes, those with the most members first. `waiting` are
     the first groups that wait for their minimum, and `waiting_count` is the number of all groups
-    that do. PodGroups of Volcano that await admission and have no pods yet count as waiting.
+    that wait for it. PodGroups of Volcano that await admission and have no pods yet count as
+    waiting.
 
     The next session evicts `victims` to make room for groups of the queue, and evicts `losses`,
     pods of the queue, to make room for groups of other queues. `victims` and `losses` contain the
@@ -202,9 +203,9 @@ def _limits(info: QueueInfo | None, names: list[str]) -> QueueAmounts:
 
 
 class _NextSession:
-    """Observer and Reporter of a session: records evicted pods by their and the preemptor's queue.
+    """Observer and Reporter of a session: records the evicted pods by queue.
 
-    `first` is the group about which `no_evictions` are.
+    `no_evictions` is about the group `first`.
     """
 
     def __init__(self, composition: Composition, first: GroupExplanation | None) -> None:

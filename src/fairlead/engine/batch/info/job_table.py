@@ -247,8 +247,8 @@ class JobTable:
         """Return the job of `pod`, and mark the job as changed; create the job if it is missing.
 
         A pod whose schedulerName is in `scheduler_names` always has a job. Any other pod has a job
-        if it names a group and its status is neither PENDING nor GATED. The result is None for a
-        pod without a job (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        if it names a group and its status is neither PENDING nor GATED. If the pod has no job, the
+        result is None (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
         """
         ours = self.owns(pod)
         name = group_name(pod)
@@ -287,7 +287,7 @@ class JobTable:
             task.job.set_status(task, status)
 
     def _finished(self, pod: Pod) -> None:
-        """Keep a succeeded or failed pod as a member of its job; drop a pod without a job."""
+        """Keep a succeeded or failed pod as a member of its job; drop the pod if it has no job."""
         job = self._job_of(pod)
         if job is None:
             self._drop(pod.metadata.uid or pod.key)
@@ -364,7 +364,7 @@ class JobTable:
         If the class is not set or does not exist, use the default class. If there is no default
         class, use 0. If a group of scheduling.k8s.io sets a priority itself, that priority takes
         precedence. A job without a group keeps its priority. A group of Coscheduling has no
-        priority class. Its job has the highest priority of its tasks, or 0 without tasks.
+        priority class. Its job has the highest priority of its tasks, or 0 if it has no tasks.
 
         upstream: cache.go: Snapshot; scheduler-plugins pkg/coscheduling/coscheduling.go: Less
         """

@@ -178,8 +178,8 @@ class RoomView:
         """Return the amount of the resource in `column` that will be free on the node at `row`.
 
         The result is the sum of the idle amount and the releasing amount. Amounts that pipelined
-        tasks will take are already subtracted. Reserved amounts are subtracted too, except in a
-        RoomView with `sees_all`.
+        tasks will take are already subtracted. Reserved amounts are subtracted too, unless
+        `sees_all` is set.
         """
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])

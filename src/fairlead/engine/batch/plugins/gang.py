@@ -58,9 +58,10 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        When a candidate is checked, the candidates already chosen count as evicted, except with
-        kube-batch's defect `gang-victims-not-cumulative`. With kube-batch's defect
-        `gang-min-one-evictable`, the last member of a job with minMember 1 can be evicted, too.
+        When a candidate is checked, the candidates already chosen count as evicted, unless
+        kube-batch's defect `gang-victims-not-cumulative` is reproduced. If kube-batch's defect
+        `gang-min-one-evictable` is reproduced, the last member of a job with minMember 1 can be
+        evicted, too.
         """
         return self._surplus(candidates)
 
@@ -73,7 +74,8 @@ class Gang:
     def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs that have more ready members than their minimum.
 
-        With kube-batch's defect `gang-min-one-evictable`, all jobs with minMember 1 are included.
+        If kube-batch's defect `gang-min-one-evictable` is reproduced, all jobs with minMember 1 are
+        included.
         """
         return [
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
@@ -99,7 +101,7 @@ class Gang:
         return victims
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of a job that is not ready, or None for a ready job.
+        """Return the condition of a job that is not ready, or None if the job is ready.
 
         `fit_error` is the reason why tasks of the job were not placed.
         """

@@ -34,8 +34,8 @@ class Priority:
         """Return the candidates with a lower priority than the preemptor.
 
         If a candidate is in another job, the priorities of the two jobs are compared. If it is in
-        the preemptor's own job, the priorities of the two tasks are compared. With kube-batch's
-        defect `intra-job-priority`, no candidate in the preemptor's job is returned.
+        the preemptor's own job, the priorities of the two tasks are compared. If kube-batch's
+        defect `intra-job-priority` is reproduced, no candidate in the preemptor's job is returned.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
@@ -43,8 +43,8 @@ class Priority:
         """Return the jobs with a lower priority than `preemptor`.
 
         If `jobs` contains `preemptor`, the result does, too, because a task may preempt less
-        important tasks of its own job. With kube-batch's defect `intra-job-priority`, the result
-        does not contain `preemptor`.
+        important tasks of its own job. If kube-batch's defect `intra-job-priority` is reproduced,
+        the result does not contain `preemptor`.
         """
         priority = preemptor.priority
         return [

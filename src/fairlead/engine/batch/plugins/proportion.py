@@ -177,8 +177,9 @@ class Proportion:
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
         """Return the columns of the resources that `_request` includes even if their amount is 0.
 
-        By default these are cpu and memory. With kube-batch's defect `proportion-less`, the result
-        also includes all resources that a task of `jobs` requests, even if it requests 0.
+        By default these are cpu and memory. If kube-batch's defect `proportion-less` is reproduced,
+        the result also includes all resources that a task of `jobs` requests, even if it requests
+        0.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}
@@ -217,9 +218,9 @@ class Proportion:
         """Return whether the queue can take `task` and stay within its limits.
 
         The limits are the capabilities of the queue and its ancestors, and the guarantees of other
-        queues. With the defect `capability`, which is off by default, capabilities are not limits.
-        Without the defect `overshoot`, the queue's deserved amounts are limits, too. `overshoot` is
-        on by default, except in configurations of Volcano.
+        queues. If the defect `capability` is reproduced, capabilities are not limits; it is off by
+        default. If the defect `overshoot` is not reproduced, the queue's deserved amounts are
+        limits, too. `overshoot` is on by default, except in configurations of Volcano.
         """
         requested = task.request.running
         return all(
@@ -274,12 +275,12 @@ class Proportion:
         """Return the candidates that may be evicted because their queue has more than it deserves.
 
         A candidate may be evicted if its queue then keeps the deserved amount of at least one
-        resource that the candidate uses. Only the bound tasks of the queue count. With kube-batch's
-        defect `reclaim-all-dims`, the queue must keep the deserved amount of every resource, and
-        allocated and pipelined tasks count, too.
+        resource that the candidate uses. Only the bound tasks of the queue count. If kube-batch's
+        defect `reclaim-all-dims` is reproduced, the queue must keep the deserved amount of every
+        resource, and allocated and pipelined tasks count, too.
 
-        When a candidate is checked, the candidates already chosen count as evicted. With
-        kube-batch's defect `proportion-reclaim-sub`, all earlier candidates count as evicted.
+        When a candidate is checked, the candidates already chosen count as evicted. If kube-batch's
+        defect `proportion-reclaim-sub` is reproduced, all earlier candidates count as evicted.
         """
         left: dict[str, list[int]] = {}
         victims = []
@@ -298,8 +299,8 @@ class Proportion:
     def reclaimable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose queue has its deserved amount, or more, of at least one resource.
 
-        Only bound tasks of the queue count. With kube-batch's defect `reclaim-all-dims`, return all
-        jobs.
+        Only bound tasks of the queue count. If kube-batch's defect `reclaim-all-dims` is
+        reproduced, return all jobs.
         """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return list(jobs)
@@ -318,8 +319,8 @@ class Proportion:
     def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue is below its deserved amount of every resource of `task`.
 
-        Without this condition, two queues could evict each other's tasks forever. With kube-batch's
-        defect `reclaim-all-dims`, the result is always True.
+        Without this condition, two queues could evict each other's tasks forever. If kube-batch's
+        defect `reclaim-all-dims` is reproduced, the result is always True.
         """
         found = self.shares[queue.name]
         return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(
@@ -334,7 +335,7 @@ class Proportion:
 
         For each resource in the job's minResources, `allocated` + `expected` + minResources must
         not exceed the limit. `expected` is the amount that already admitted jobs will still need.
-        With kube-batch's defect `capability`, the result is always True.
+        If kube-batch's defect `capability` is reproduced, the result is always True.
         """
         if self._defects.has(Defect.CAPABILITY):
             return True
@@ -366,9 +367,10 @@ class Proportion:
     def _held(self, found: QueueShare) -> Sequence[int]:
         """Return the amounts, by column, that the queue holds when reclaim checks its share.
 
-        Allocated and pipelined tasks count only with kube-batch's defect `reclaim-all-dims`. If
-        they always counted, a gang that waits for room could put its queue above its share. The
-        queue's running tasks could then be evicted, although they alone hold less than the share.
+        Allocated and pipelined tasks count only if kube-batch's defect `reclaim-all-dims` is
+        reproduced. If they always counted, a gang that waits for room could put its queue above its
+        share. The queue's running tasks could then be evicted, although they alone hold less than
+        the share.
         """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return found.allocated

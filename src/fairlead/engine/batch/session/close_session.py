@@ -95,10 +95,10 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
     task that the action `allocate` tried was pipelined, the reason lists the resources that the
     task lacks on its node. Otherwise the reason is the last failure that the session recorded for
     the job. If the session recorded no failure, the result is the reason why the session did not
-    try the job. Without any of these reasons, the result is "0 nodes are available".
+    try the job. If there is none of these reasons, the result is "0 nodes are available".
 
-    With kube-batch's defect `mute-fit-error`, the reason why the session did not try the job is
-    left out.
+    If kube-batch's defect `mute-fit-error` is reproduced, the reason why the session did not try
+    the job is left out.
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
@@ -235,7 +235,7 @@ def _resolved_conditions(
 ) -> tuple[Condition, ...]:
     """Return the condition Unschedulable=False if `before` contains Unschedulable=True, else ().
 
-    With kube-batch's defect `mute-fit-error`, the result is always ().
+    If kube-batch's defect `mute-fit-error` is reproduced, the result is always ().
     """
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()

@@ -7,8 +7,9 @@ with less than its share could start. Then the gang gets no reservation, because
 reclaim the reserved resources immediately. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. A task
-       with a declared run time ends at that time. A task without one is assumed to end last. But a
-       task whose controller replaces it when it ends, such as a ReplicaSet's, never ends.
+       with a declared run time ends when this time is over. A task without a declared run time
+       never ends if its controller, such as a ReplicaSet, replaces it when it ends. Otherwise, the
+       task is assumed to end after all tasks with a declared run time.
     2  Choose nodes for that time. Nodes that were reserved before come first. So the resources that
        have become free there stay reserved.
     3  Hide the resources that the gang needs on these nodes from all other jobs. Count these
@@ -173,8 +174,9 @@ class StartSearch:
         """Return a reservation for the earliest start of `job`.
 
         Returns None if `job` has no `lacking_tasks`. Also returns None if these tasks would not fit
-        even if all placed pods without `never_ends` requested nothing. Also returns None if the
-        queue would exceed its limits even after all pods with a declared end have ended.
+        even if all placed pods requested nothing, except the pods with `never_ends`. Also returns
+        None if the queue would exceed its limits even after all pods with a declared end have
+        ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):
@@ -307,8 +309,8 @@ def place(
     `lacking` are the pending tasks that `job` needs to reach its minimum (`lacking_tasks`). The
     result has one row for each of them, in the same order. Returns None if one of the tasks fits on
     no node. `free` contains the free amounts, shape (resources, rows), and is not changed. Nodes
-    that were reserved for `job` are preferred, then nodes with more idle cpu. `ignored` are names
-    of Filter plugins. If one of them rejects a node, the node may be chosen nevertheless.
+    that were reserved for `job` are preferred, then nodes with more idle cpu. `ignored` are the
+    names of Filter plugins whose verdicts are ignored.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()

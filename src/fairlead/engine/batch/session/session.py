@@ -98,8 +98,8 @@ class NodeChoices(Struct, frozen=True):
     """Four objects of class NodeChoice, which count different resources as available.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
-    resources together suffice. With kube-batch's defect `evict-ignores-idle`, `later` counts only
-    the releasing resources. `either` finds all nodes that `now` or `later` finds.
+    resources together suffice. If kube-batch's defect `evict-ignores-idle` is reproduced, `later`
+    counts only the releasing resources. `either` finds all nodes that `now` or `later` finds.
     `ignoring_resources` finds nodes on which the task would fit after enough evictions.
     """
 
@@ -440,8 +440,8 @@ class Session:
     def limits_held_for_another(self, task: TaskInfo) -> list[str]:
         """Return the queues whose limits exclude `task` because of another job's reservation.
 
-        The result is [] if there is no such reservation. Call this method only for a task that the
-        limits allow without the reservation.
+        The result is [] if there is no such reservation. Call this method only if the limits would
+        allow `task` without the reservation.
         """
         reserved = self.reservation
         if reserved is None or self._may_use_reserved(task.job):

@@ -97,7 +97,7 @@ class QueueTree:
         self._guarantee(ROOT)
 
     def _guarantee(self, name: str) -> dict[int, int]:
-        """Return the guarantee of the queue `name`, at least the sum of its children's guarantees.
+        """Return the queue's guarantee, or the sum of its children's guarantees if that is larger.
 
         Resources are compared one by one. Also adds the guarantees of the queue and of all queues
         below it to `_guarantees`.

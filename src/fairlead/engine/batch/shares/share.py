@@ -17,7 +17,7 @@ Total = tuple[tuple[int, int], ...]
 def share(held: float, whole: float) -> float:
     """Return `held` ÷ `whole` (helpers.go: Share).
 
-    If `whole` is 0, the result is 0 for a `held` of 0, and 1 for any other `held`.
+    If `whole` is 0, the result is 0 if `held` is 0, and 1 otherwise.
     """
     if whole:
         return held / whole

@@ -100,7 +100,7 @@ class NoExecuteTaintMode:
 
         The two taints are `not-ready` (for False) and `unreachable` (for Unknown).
 
-        A node without a Ready condition is retried after NO_CONDITION_RETRY.
+        If the node has no Ready condition, it is retried after NO_CONDITION_RETRY.
         """
         queue, node = self._queues[zone], self._find(name)
         ready = None if node is None else ready_condition(node)

@@ -79,7 +79,7 @@ class PodEvictionMode:
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
         """Return the time at which the node's `pod_eviction_timeout` expires.
 
-        `status` is the status of the node's Ready condition. Returns None for the status True.
+        `status` is the status of the node's Ready condition. Returns None if the status is True.
         """
         since = {FALSE: health.ready_since, UNKNOWN: health.probe}.get(status)
         return None if since is None else since + self._timeout

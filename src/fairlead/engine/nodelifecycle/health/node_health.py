@@ -10,7 +10,7 @@ Example: the grace period is 50 s, and there is a pass exactly every 5 s. The pa
 that a lease was renewed at 12 s (probe = 15 s). If the lease is not renewed again, the conditions
 become Unknown in the first pass after 65 s, which is the pass at 70 s.
 
-The startup grace period applies to a node without a Ready condition. The saved health of a node
+If a node has no Ready condition, the startup grace period applies. The saved health of a node
 (`NodeHealth`) outlives the Node object.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:tryUpdateNodeHealth

@@ -74,7 +74,8 @@ class ClaimBinder:
     ) -> ResourceClaim:
         """Return a copy of `claim` that is reserved for `pod`.
 
-        The copy gets the allocation `allocation`. If this is None, it keeps that of `claim`.
+        The copy gets the allocation `allocation`. If `allocation` is None, the copy keeps the
+        allocation of `claim`.
         """
         consumers = self._ledger.consumers(claim)
         if not is_reserved_for(claim, pod.pod, self._ledger):

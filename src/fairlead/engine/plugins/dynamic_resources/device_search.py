@@ -221,7 +221,7 @@ class DeviceSearch:
     ) -> Iterator[tuple[int, PoolDevice]]:
         """Yield (index, device) of the candidates from `start` on that may be picked next.
 
-        With allocationMode All, only the candidate at `start` is yielded. `lacking` is the number
+        If allocationMode is All, only the candidate at `start` is yielded. `lacking` is the number
         of devices that `request` still needs. If a selector failed for a candidate, the candidates
         before it are yielded, then the selector's error is raised. Otherwise, nothing is yielded if
         fewer than `lacking` candidates remain.
@@ -279,7 +279,7 @@ class DeviceSearch:
         """Add the device `one` to all constraints of a claim; return whether all accept it.
 
         `at` is the index of the claim. If a constraint refuses the device, the device is removed
-        from the constraints to which it was added. The result is then False. With allocationMode
+        from the constraints to which it was added. The result is then False. If allocationMode is
         All, AllocationError is raised instead.
         """
         added: list[Constraint] = []
@@ -300,8 +300,8 @@ class DeviceSearch:
     def _is_taken(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Return whether the device cannot be taken for `request` because it is in use.
 
-        `at` is the index of the claim. With adminAccess, a device that is in use may be taken, but
-        not twice for the same claim.
+        `at` is the index of the claim. If the request has adminAccess, a device that is in use may
+        be taken, but not twice for the same claim.
         """
         taking = self._taking.get(one.id, ())
         if request.spec.admin_access:
@@ -313,8 +313,8 @@ class DeviceSearch:
     def _free(self, request: ResolvedRequest) -> list[Candidate]:
         """Return the free devices that match `request`, from complete and valid pools.
 
-        With adminAccess, devices in use are included. Where a selector fails, the list contains its
-        error instead of the device.
+        If the request has adminAccess, devices in use are included. If a selector fails for a
+        device, the list contains the selector's error instead of the device.
         """
         found = self._candidates.get(request)
         if found is None:

@@ -188,8 +188,8 @@ class _ResourceRequests:
         """Return a request for the devices that the container needs beyond those of `reusable`.
 
         `reusable` are requests of other containers; the container may use their devices. Returns
-        None if it needs no more. Adds a mapping to `self.mappings` for each request that the
-        container uses.
+        None if the container needs no further devices. Adds a mapping to `self.mappings` for each
+        request that the container uses.
 
         upstream: createResourceRequestAndMappings
         """

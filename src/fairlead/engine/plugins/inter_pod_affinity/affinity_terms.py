@@ -1,9 +1,9 @@
 """Counts placed pods by the incoming pod's affinity terms and by the placed pods' own terms.
 
 `OwnTerms` counts the placed pods that match the incoming pod's terms. For required affinity, it
-counts, per distinct topology key, the pods that match all terms. For required anti-affinity and
-preferences, it counts the pods that match a term, per term (interpodaffinity/filtering.go:
-updateWithAffinityTerms, updateWithAntiAffinityTerms).
+counts the pods that match all terms, separately for each topology key. For required anti-affinity
+and preferences, it counts the pods that match a term, separately for each term
+(interpodaffinity/filtering.go: updateWithAffinityTerms, updateWithAntiAffinityTerms).
 
 `ExistingTerms` finds the placed pods' terms that match the incoming pod, and counts the placed pods
 that have these terms. If the same terms match several incoming pods, these pods share the counts.

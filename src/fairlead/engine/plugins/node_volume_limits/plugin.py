@@ -127,7 +127,7 @@ class NodeVolumeLimits:
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
         """Return, for every node, whether the volumes `names` would exceed the driver's limit.
 
-        `limits` has the limit of the node at each row (NO_LIMIT: none).
+        `limits` has the limit of the node at each row (NO_LIMIT if there is none).
         """
         needed = np.full(len(limits), len(names), np.int64)
         for name in names:

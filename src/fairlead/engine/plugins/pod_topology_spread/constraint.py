@@ -94,7 +94,7 @@ def with_label_keys(
     The requirement demands the value that the key has in `labels`, the labels of the incoming pod.
     A key that `labels` lacks adds no requirement. Newer API servers have already added the
     requirements to the selector. Adding them again does not change which pods the selector matches.
-    A selector of None matches no pods. Such a selector is returned unchanged (common.go:
+    If the selector is None, it matches no pods, and is returned unchanged (common.go:
     mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys

@@ -86,10 +86,11 @@ class _HypotheticalSpread:
 class SpreadState:
     """The data that PreFilter computes for hard constraints.
 
-    The initial counts exclude terminating pods. For a constraint with an empty selector, the
-    initial counts are 0. A pod that a dry run adds or removes changes the counts if its namespace
-    and labels match. The counts change even if the pod is terminating or the selector is empty. As
-    in upstream, a count can therefore become negative (filtering.go: updateWithPod).
+    The initial counts exclude terminating pods. If the selector of a constraint is empty, the
+    initial counts of the constraint are 0. A pod that a dry run adds or removes changes the counts
+    if its namespace and labels match. The counts change even if the pod is terminating or the
+    selector is empty. As in upstream, a count can therefore become negative (filtering.go:
+    updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")

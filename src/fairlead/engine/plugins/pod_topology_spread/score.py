@@ -2,8 +2,8 @@
 
 The raw score of a node is a rounded sum over the constraints; lower is better. Each constraint adds
 `count × ln(domains + 2) + (maxSkew - 1)`. Here, `count` is the number of matching pods in the
-node's domain. `domains` is the number of domains that contain feasible nodes. For
-kubernetes.io/hostname, every feasible node is its own domain.
+node's domain. `domains` is the number of domains that contain feasible nodes. If the topology key
+is kubernetes.io/hostname, every feasible node is its own domain.
 
 A node that lacks a topology key is left out, and its final score is 0, the worst. If the
 constraints are the system's defaults, the node is not left out. The missing key then adds nothing

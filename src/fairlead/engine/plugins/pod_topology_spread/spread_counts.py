@@ -2,7 +2,7 @@
 
 A node counts for a constraint if it passes the constraint's node inclusion policies. The node must
 also have the topology keys of all constraints in the set. The system's default constraints do not
-require this. The set of nodes that count is recomputed only when Node objects change.
+require these keys. The set of nodes that count is recomputed only when Node objects change.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class NodeSums:
 
 
 class Rating(Protocol):
-    """A scoring rule; the methods `one` and `many` give a node the same score.
+    """A scoring rule. `one` scores one node, and `many` scores several nodes at once.
 
     `cpu` and `memory` are the requested amounts, `cpu_offered` and `memory_offered` the node's
     allocatable amounts, in millicores and bytes.

@@ -148,7 +148,7 @@ class VolumeBinding:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods without claims, and a rejection if a claim cannot be used yet."""
+        """Return SKIP if the pod has no claims, and a rejection if a claim cannot be used yet."""
         claims = read_claims(self._lookup, pod)
         if isinstance(claims, Status):
             return claims

@@ -81,8 +81,8 @@ def csi_of_inline(volume: Volume) -> CSISource | None:
 def csi_of_volume(volume: PersistentVolume) -> CSISource | None:
     """Return the CSI driver and handle of `volume`; an in-tree volume is translated.
 
-    Returns None if it is neither a CSI volume nor an in-tree volume. Raises TranslationError if the
-    volume's ID is malformed.
+    Returns None if `volume` is neither a CSI volume nor an in-tree volume. Raises TranslationError
+    if the volume's ID is malformed.
     """
     return volume.spec.csi or _csi_of(volume.spec, volume.metadata.labels)
 

@@ -45,7 +45,7 @@ class UnneededNodes:
     def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
         """Replace the unneeded nodes with `removable`.
 
-        Nodes that were already unneeded keep their `since`; for the other nodes, it is `now`.
+        Nodes that were already unneeded keep their `since`. For all other nodes, `since` is `now`.
         """
         before = {name: one.since for name, one in self.by_name.items()} | self.since_before
         self.since_before = {}

@@ -23,8 +23,8 @@ class PodEquivalenceGroup(Struct):
     `accepted` are the ids of the node groups whose new nodes the first pod fits. `rejected` maps
     the ids of other node groups to the reasons why the first pod does not fit. `fits_skipped` is
     set if the first pod fits new nodes of a group that scale-up skipped. `fits_skipped` is computed
-    only for pods that no group accepts, and only with
-    --scaleup-simulation-for-skipped-node-groups-enabled.
+    only for pods that no group accepts, and only if the flag
+    --scaleup-simulation-for-skipped-node-groups-enabled is set.
     """
 
     pods: list[PodInfo]

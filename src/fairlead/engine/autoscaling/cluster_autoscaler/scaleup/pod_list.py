@@ -94,8 +94,8 @@ def scale_up_delay(pod: Pod, delay: DurationNs) -> DurationNs:
 def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
     """Return whether more pods are probably about to arrive, so that scale-up should wait.
 
-    The result is True if all pods are less than 2 s old. It is also True if some pods request a
-    GPU, and all pods that do are less than 30 s old.
+    The result is True if all pods are less than 2 s old. The result is also True if some pods
+    request a GPU, and all these pods are less than 30 s old.
     """
     if min(created_at(pod.pod) for pod in pods) + _NEW_FOR > now:
         return True

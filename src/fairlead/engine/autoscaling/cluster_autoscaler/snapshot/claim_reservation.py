@@ -40,7 +40,7 @@ def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim
     """Yield copies of the claims of `pod`, with the reservation for `pod` removed.
 
     If `pod` owns a claim, or the claim is reserved for no other pod, the copy has no allocation
-    either. Yields nothing if `pod` has a claim that is missing or that it must not use.
+    either. Yields nothing if a claim of `pod` is missing, or if `pod` must not use it.
 
     upstream: snapshot.go: UnreservePodClaims
     """

@@ -53,7 +53,10 @@ class DisruptionMethod(Protocol):
     disruption_class: DisruptionClass
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if the method applies to the candidate, else False or the reason why not."""
+        """Return True if the method applies to the candidate.
+
+        Otherwise, returns upstream's reason, or False if upstream gives no reason.
+        """
         ...
 
     def commands(

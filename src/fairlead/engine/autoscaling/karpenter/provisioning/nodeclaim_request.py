@@ -174,7 +174,7 @@ def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaim
     """Return the request that creates `claim`, or upstream's reason against it.
 
     The request keeps only the `max_instance_types` cheapest types. If these types have fewer values
-    than `minValues` demands, no request is returned, except with the policy `BestEffort`.
+    than `minValues` demands, no request is returned, unless the policy is `BestEffort`.
     """
     # upstream: scheduler.go:TruncateInstanceTypes
     table = claim.template.table

@@ -2,8 +2,8 @@
 
 Karpenter compares a pod with a NodePool only if the limits of the NodePool allow another node. So
 Karpenter's error text names each NodePool whose limits are reached, even if its nodes would not
-suit the pod. Here, a pass without the limits of a NodePool shows whether the pod would get a node
-of it.
+suit the pod. Here, a simulated pass that ignores the limits of a NodePool shows whether the pod
+would get a node of this NodePool.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fairlead.engine.core.instant import Instant
 def reached_limits(
     provisioner: Provisioner, cluster: KarpenterCluster, errors: Mapping[str, str], now: Instant
 ) -> dict[str, tuple[ReachedLimit, ...]]:
-    """Return the limits that keep the pods in `errors` from getting nodes, by the key of the pod.
+    """Return the limits that keep the pods in `errors` from getting nodes, by pod key.
 
     `errors` has the error text of each pod. Pods without such limits are left out. Of pods that are
     alike, only one is examined, because a pass with many pods takes a long time.

@@ -9,7 +9,7 @@
 Here, *ready* means ready to be deleted. Annotations can delay the deletion of a node. The node then
 becomes ready when these annotations are gone, or after a timeout. If a batch interval is
 configured, the first ready node of a group opens a batch. The nodes of a batch are deleted at the
-end of the interval. Without an interval, each ready node is deleted immediately.
+end of the interval. If no interval is configured, each ready node is deleted immediately.
 
 The nodes of an *atomic* group are deleted together. A ready node waits until all nodes of the group
 are ready. If one node fails to become ready, the deletions of the waiting nodes are cancelled

@@ -4,13 +4,14 @@
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
 Each priority range in --drain-priority-config is a priority group with its own grace period. The
-group with the lowest priorities is evicted first. Without the flag, all pods are in one group.
+group with the lowest priorities is evicted first. If the flag is not set, all pods are in one
+group.
 
 An eviction fails if it is still refused when --max-pod-eviction-time has passed. If an eviction
 fails, the drain fails, too, as soon as all evictions of the priority group have ended. The drain
 also fails if pods of the group stay on the node for too long. The limit is the group's grace period
-plus 30 s. Without --drain-priority-config, the drain does not wait for DaemonSet pods, and ignores
-failures to evict them.
+plus 30 s. If --drain-priority-config is not set, the drain does not wait for DaemonSet pods, and
+ignores failures to evict them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
@@ -176,8 +177,8 @@ class NodeDrain(Struct):
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
     """Return a drain that evicts `pods` from a node, except mirror pods and some DaemonSet pods.
 
-    Of the DaemonSet pods, the drain evicts only those that `daemon_set_pods_to_evict` selects.
-    Without --drain-priority-config, failures to evict DaemonSet pods are ignored.
+    Of the DaemonSet pods, the drain evicts only those that `daemon_set_pods_to_evict` selects. If
+    --drain-priority-config is not set, failures to evict DaemonSet pods are ignored.
     """
     options = context.options
     by_default = options.daemonset_eviction_for_occupied_nodes
@@ -193,9 +194,9 @@ def _priority_groups(
 ) -> list[_PriorityGroup]:
     """Return the groups in which pods are evicted, lowest priority first.
 
-    Each range of --drain-priority-config is a group; without the flag, all pods are in one group.
-    The drain fails if it cannot evict a pod in `full`. Failures to evict pods in `best_effort` are
-    ignored.
+    Each range of --drain-priority-config is a group. If the flag is not set, all pods are in one
+    group. The drain fails if it cannot evict a pod in `full`. Failures to evict pods in
+    `best_effort` are ignored.
     upstream: actuation/drain.go: groupByPriority, SingleRuleDrainConfig
     """
     bounds = options.drain_priority_config or ((0, options.max_graceful_termination_sec),)
@@ -227,8 +228,8 @@ def daemon_set_eviction_of(
 def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[Pod]:
     """Return the DaemonSet pods to evict.
 
-    The annotation enable-ds-eviction of a pod decides; for pods without it, `by_default` decides.
-    Mirror pods are never evicted.
+    The annotation enable-ds-eviction of a pod decides. If a pod does not have this annotation,
+    `by_default` decides. Mirror pods are never evicted.
     upstream: utils/daemonset/daemonset.go: PodsToEvict
     """
     found = []

@@ -69,7 +69,7 @@ _SPOT_TO_SPOT_OFF: Final = (
 def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
     """Return True if consolidation applies to the candidate, otherwise upstream's reason.
 
-    Returns False where upstream gives no reason. Does not simulate the removal of the candidate.
+    Returns False if upstream gives no reason. Does not simulate the removal of the candidate.
     """
     # upstream: consolidation.go:ShouldDisrupt
     pool, labels = candidate.pool, candidate.node.labels

@@ -42,8 +42,8 @@ class Emptiness:
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
         """Return True if the node is empty and Consolidatable, otherwise upstream's reason.
 
-        Returns False where upstream gives no reason. The consolidation policy of the NodePool does
-        not matter.
+        Returns False if upstream gives no reason. The consolidation policy of the NodePool does not
+        matter.
         """
         pool = candidate.pool
         if pool.is_static:

@@ -50,7 +50,7 @@ class SingleNodeConsolidation:
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
         """Return True if consolidation applies to `candidate`, otherwise upstream's reason.
 
-        Returns False where upstream gives no reason.
+        Returns False if upstream gives no reason.
         """
         return should_consolidate(candidate)
 

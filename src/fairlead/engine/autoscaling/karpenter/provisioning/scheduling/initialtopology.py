@@ -145,8 +145,8 @@ class InitialTopology:
         """Set the counts of a new group, without the nodes in `leaving` and the pods in `moved`.
 
         `tolerations` are those of the pod whose term forms the group. The group contains the
-        domains of the counted nodes and of the NodePools whose taints are tolerated. For a spread
-        group that does not honor taints, the taints of the NodePools do not matter.
+        domains of the counted nodes and of the NodePools whose taints are tolerated. If `group` is
+        a spread group that does not honor taints, the taints of the NodePools do not matter.
         """
         # upstream: topology.go:countDomains
         start = self._start(group, tolerations)
