@@ -42,7 +42,7 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case that neither agrees nor differs. The case is counted under `verdict`."""
+    """A note on a case, which counts as `verdict` and not as agreement or mismatch."""
 
     text: str
     verdict: str = "corrected"

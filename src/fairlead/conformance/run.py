@@ -128,7 +128,7 @@ def run(  # noqa: PLR0913 - a command's options
     """Replay `files` and print the result; return 0 if no case differs, 1 if one does.
 
     Returns 2 if the kind is unknown or if there is no case to replay. Also returns 2 if a file is
-    missing or is not a case file of this kind. `only` is a shell pattern of case names, and `shown`
+    missing or is not a case file of this kind. `only` is a shell pattern of case names. `shown` is
     the largest number of mismatches to print per file. `say` and `complain` print a line. By
     default, `say` prints it to standard output, and `complain` to standard error.
 

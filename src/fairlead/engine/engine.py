@@ -39,7 +39,7 @@ class _Member:
     """A controller of an engine.
 
     `place` is its index in the engine's list of deadlines. `bit` represents it in a set of members
-    with deadlines. `bit` is 1 << place, or 0 for a controller without deadlines.
+    with deadlines. `bit` is 1 << place, or 0 if the controller has no deadlines.
     """
 
     __slots__ = ("bit", "controller", "handle_pod", "interest", "issuer", "place")

@@ -39,7 +39,7 @@ class FleetGroup(Struct):
     `case` describes the group in a conformance case. `act` records an action. `created` is called
     with the name of each machine that `increase_size` creates. `deleted` is called with the name of
     each machine that `delete_nodes` deletes. `registered` returns whether the machine with a given
-    name has a Node. `target` is the desired number of nodes, and `counter` the number of machines
+    name has a Node. `target` is the desired number of nodes. `counter` is the number of machines
     that `increase_size` created.
     """
 

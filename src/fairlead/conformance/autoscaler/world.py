@@ -2,10 +2,11 @@
 
 A simple scheduler binds pods. By default, an evicted pod is deleted 3 s after its eviction. If a
 pod is evicted or loses its node, a replacement is created 1 s later, even if the evicted pod still
-exists. Pods of DaemonSets and pods without a controller are not replaced. New machines
-register their Nodes, which become ready later. Things that are due at one instant are performed in
-this order: the autoscaler's background work, the cluster's events, the autoscaler's loop. The order
-of the cluster's events is `_SCRIPT`, `_GONE`, `_REPLACEMENT`, `_REMOVAL`.
+exists. Pods of DaemonSets and pods without a controller are not replaced. New machines register
+their Nodes, which become ready later. Things that are due at one instant are performed in this
+order: the autoscaler's background work, the cluster's events, the autoscaler's loop. The order of
+the cluster's events is: steps of the script and changes of machines, removals of Nodes,
+replacements of pods, removals of evicted pods.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ _SCRIPT, _GONE, _REPLACEMENT, _REMOVAL = range(4)
 class FleetWorld:
     """The simulated cluster of a case.
 
-    `actions` contains the changes of the cluster, and `events` the Kubernetes events that the
-    autoscaler recorded, both with times in ms after the start.
+    `actions` contains the changes of the cluster. `events` contains the Kubernetes events that the
+    autoscaler recorded. Times are in ms after the start.
     """
 
     def __init__(self, case: Json, *, live: bool) -> None:

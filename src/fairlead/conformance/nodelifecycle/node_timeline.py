@@ -103,8 +103,8 @@ def replay(
     """Replay `scenario` with `lifecycle`; return the same members as `decide_node_timeline`.
 
     `config` configures the controllers other than `lifecycle`, and `reporter` receives the reports
-    of these controllers (None: they are dropped). `begin` creates the objects and schedules the
-    script.
+    of these controllers (None: they are dropped). `begin(world, scenario)` creates the objects and
+    schedules the script.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]

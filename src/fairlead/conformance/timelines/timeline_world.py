@@ -8,7 +8,7 @@ pod or for its deletion, the pod is removed after this time instead.
 
 All consequences of an event, including scheduling cycles, are complete before the next event at the
 same instant. At one instant, requests come first, then the script and the kubelets. The scheduler's
-timers come last, such as the end of a cycle that takes time.
+timers, such as the end of a cycle that takes time, come last.
 """
 
 from __future__ import annotations

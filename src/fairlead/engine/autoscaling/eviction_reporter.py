@@ -19,7 +19,7 @@ class EvictionReporter:
         self._nodes: dict[Command, str] = {}  # the nodes of unfinished evictions
 
     def sent(self, commands: Iterable[Command], find: Callable[[str], Pod | None]) -> None:
-        """Record the evictions in `commands`; `find(key)` returns a pod, None if it is unknown.
+        """Record the evictions in `commands`; `find(key)` returns a pod, or None.
 
         The eviction of a terminating pod is not recorded, because the pod has already been evicted
         or deleted.

@@ -50,8 +50,8 @@ class PluginChoice(Struct, frozen=True):
     """Reads the plugins of one profile, with their weights.
 
     `where` is the path of the section `plugins` in the file. `usual_weight` returns the default
-    weight of a user's plugin, or None for an unknown name. `default` are the plugins of a profile
-    that has no section `plugins`.
+    weight of a user's plugin, or None if the name is unknown. `default` are the plugins of a
+    profile that has no section `plugins`.
     """
 
     where: str

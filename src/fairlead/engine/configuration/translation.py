@@ -63,7 +63,7 @@ _RETRY_PERIOD: Final = 2 * NANOSECONDS_PER_SECOND
 class UserPluginSource(Struct, frozen=True):
     """Functions that supply users' plugins and check plugin arguments.
 
-    `usual_weight` returns the default weight of a user's plugin, or None for an unknown name.
+    `usual_weight` returns the default weight of a user's plugin, or None if the name is unknown.
     `factories` returns the factories of users' plugins by name. `check_args(field, plugin, args)`
     refuses invalid arguments of a built-in plugin.
     """

@@ -86,8 +86,8 @@ class PodPreempting(Struct, frozen=True):
 
     `workload` is the owner of `pod`, and `victim_workloads` are the owners of `victims`
     (`api.pods.facts.workload`). `pdb_violations` is the number of victims whose removal violates a
-    disruption budget. `pdb_violations` is None for the batch scheduler and for a preemption for a
-    PodGroup, because they do not count violations.
+    disruption budget. `pdb_violations` is None if the batch scheduler preempts, or if `pod` belongs
+    to a PodGroup that preempts as a whole, because violations are then not counted.
 
     `candidates` is the number of nodes that were compared. `rule` is the name of the rule that
     decided between the nodes (`pick_one_node`). `rule` is "only candidate" if there was only one

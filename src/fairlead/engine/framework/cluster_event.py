@@ -155,7 +155,7 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 
 
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return whether `event` may make `pod` schedulable; `plugin` has rejected `pod`.
+    """Return whether `event` may make `pod`, which `plugin` rejected, schedulable.
 
     `plugin.is_woken_by` decides. The result is True if the plugin has no such method, or if the
     method fails. If the kind of `event` is FLUSH or is not in `plugin.events`, `is_registered_for`

@@ -58,8 +58,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
     the kubelet writes the lease once, with the period in an annotation. Readers of the lease then
     compute the time of the last renewal (`api/lease.py`). Otherwise the kubelet writes each
-    renewal. If `renews_leases` is False, nodes have no leases and post their status every
-    `lease_period` instead.
+    renewal. If `renews_leases` is False, nodes have no leases, and kubelets post the status of
+    their nodes every `lease_period` instead.
 
     If `spaces_rejections` is set and the pods of a controller are rejected repeatedly, the kubelet
     reports each further rejection with a delay (`repeated_rejection`).

@@ -62,9 +62,9 @@ class Threshold(Struct, frozen=True):
 
     If `share` is None, the limit is `amount`. Otherwise the limit is `share` times the node's
     capacity. `grace` is the time in ns for which the threshold must be crossed before pods are
-    evicted. `grace` is 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount
-    that must be available beyond the limit before a shortage ends. Amounts are numbers of bytes or
-    of process ids.
+    evicted. `grace` is 0 if the threshold is hard. `reclaim` (upstream: minimum reclaim) is the
+    amount that must be available beyond the limit before a shortage ends. Amounts are numbers of
+    bytes or of process ids.
     """
 
     signal: Signal

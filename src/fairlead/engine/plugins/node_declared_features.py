@@ -43,7 +43,7 @@ class NodeDeclaredFeatures:
         return bool(required_features(shape.spec))
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods that need no feature."""
+        """Return SKIP if the pod needs no feature."""
         return None if required_features(pod.shape.spec) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

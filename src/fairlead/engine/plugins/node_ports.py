@@ -26,7 +26,7 @@ class NodePorts:
     wakes_alike = True
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods without host ports."""
+        """Return SKIP if the pod has no host ports."""
         return None if pod.shape.host_ports else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

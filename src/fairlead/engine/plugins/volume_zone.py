@@ -95,7 +95,7 @@ class VolumeZone:
         self._lookup = VolumeLookup(handle.cluster.related)
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False for pods without volumes."""
+        """Return whether the pods of `shape` have volumes."""
         return shape.has_volumes
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:

@@ -41,10 +41,11 @@ class Failure:
     `plugins` are the plugins that rejected the pod. `post_filter_result` contains victims and a
     nomination; it is set only if a PostFilter plugin succeeded. `state`, the CycleState, is set
     only if `post_filter_result` is set. `nominated_node` is the node to nominate; "" withdraws the
-    pod's nomination, and None keeps it. `is_error` is True for an internal error and False if the
-    pod is unschedulable. `commands` are the commands of the PostFilter plugins. `post_filter`
-    contains the reasons that these plugins gave. `post_filter` is None if the profile has no
-    PostFilter plugins. `post_filter_failed` is True if `post_filter` is the error of a plugin.
+    pod's nomination, and None keeps it. `is_error` is True if an internal error occurred, and False
+    if the pod is unschedulable. `commands` are the commands of the PostFilter plugins.
+    `post_filter` contains the reasons that these plugins gave. `post_filter` is None if the profile
+    has no PostFilter plugins. `post_filter_failed` is True if `post_filter` is the error of a
+    plugin.
     """
 
     message: str

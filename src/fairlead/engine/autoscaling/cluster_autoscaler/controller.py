@@ -465,7 +465,8 @@ class ClusterAutoscaler:
     def is_working(self, now: Instant) -> bool:
         """Return whether the autoscaler may still change the cluster if nothing else happens.
 
-        Nodes that have not been unneeded for long enough do not count: see `removal_times`.
+        The later removal of nodes that have not been unneeded for long enough does not count (see
+        `removal_times`).
         """
         autoscaler, options = self.autoscaler, self._options
         context = autoscaler.context

@@ -83,8 +83,8 @@ class AutoscalerHistory:
     `without_scale_up` maps each pod to the reason why no group grew for it. The reasons are from
     the last loop that looked for unschedulable pods. `staying` maps each node to the reason why it
     was kept. The reasons are from the last loop that looked for nodes to remove. The periods in
-    `unhealthy` are ordered by time; only the last one can be without end. `refusals` records for
-    how long each reason in `without_scale_up` applied.
+    `unhealthy` are ordered by time; only the last period can still last. `refusals` records for how
+    long each reason in `without_scale_up` applied.
     """
 
     def __init__(self, provider: CloudProvider) -> None:

@@ -153,9 +153,9 @@ class Listers:
     def in_snapshot(self, pod: Pod) -> Pod | None:
         """Return `pod` as the snapshot contains it: bound to its node or its nominated node.
 
-        Returns None for a terminal or expendable pod, and for a pod of a scheduler that
-        --allowed-scheduler-names leaves out. Returns None for an unbound pod that is terminating or
-        has no nominated node.
+        Returns None if the pod is terminal or expendable, or if --allowed-scheduler-names leaves
+        out its scheduler. Also returns None if the pod is unbound and is terminating or has no
+        nominated node.
         """
         if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):
             return None

@@ -38,7 +38,7 @@ def is_mirror_pod(pod: Pod) -> bool:
 
 
 def is_recreatable(pod: Pod) -> bool:
-    """Return False for static pods, mirror pods and DaemonSet pods, True for all other pods.
+    """Return whether the pod is neither a static pod nor a mirror pod nor a DaemonSet pod.
 
     Upstream assumes that a recreatable pod is created again on another node.
     """

@@ -237,7 +237,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store `node`, which includes a patch that was just sent; do nothing if `node` is None."""
+        """Store `node` as changed by a patch that was just sent; do nothing if `node` is None."""
         if node is not None:
             self.put(node)
 
@@ -279,7 +279,7 @@ class StaticAutoscaler:
     def suitable_groups(
         self, pods: Iterable[Pod], now: Instant
     ) -> dict[str, tuple[NodeGroup, ...]]:
-        """Return the groups whose new nodes would suit `pods`, by the key of the pod.
+        """Return the groups whose new nodes would suit `pods`, by pod key.
 
         Groups at their maximum size are included, although scale-up does not compare pods with
         them. Pods without such groups are left out.

@@ -29,15 +29,16 @@ PROVISION_TIME: Final[DurationNs] = seconds(60)
 class KarpenterConfig(Struct, frozen=True, kw_only=True):
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
-    `provision_time` is the usual time in ns from a NodeClaim to its Ready node. `provision_times`
-    overrides it for some NodePools. `node_info` is the status.nodeInfo of new nodes. `dependents`
-    are the CSINode and the ResourceSlices that are created with a new node. If `serves_resources`
-    is set, NodePools and NodeClaims are custom resources of the API server. The names of new
-    NodeClaims are generated from serial numbers. The numbers begin after `first_serial`. A process
-    that continues with stored objects must set `first_serial` to a larger number than before.
-    Otherwise, names repeat. `class_types` are the instance types for node classes that change the
-    capacity of `types`; all other node classes have `types`. `estimated_prices` are the names of
-    the instance types whose prices are estimates; decisions do not read this field.
+    `provision_time` is the usual time in ns from the creation of a NodeClaim until its node is
+    Ready. `provision_times` overrides it for some NodePools. `node_info` is the status.nodeInfo of
+    new nodes. `dependents` are the CSINode and the ResourceSlices that are created with a new node.
+    If `serves_resources` is set, NodePools and NodeClaims are custom resources of the API server.
+    The names of new NodeClaims are generated from serial numbers. The numbers begin after
+    `first_serial`. A process that continues with stored objects must set `first_serial` to a larger
+    number than before. Otherwise, names repeat. `class_types` are the instance types for node
+    classes that change the capacity of `types`; all other node classes have `types`.
+    `estimated_prices` are the names of the instance types whose prices are estimates; decisions do
+    not read this field.
     """
 
     pools: tuple[NodePool, ...]

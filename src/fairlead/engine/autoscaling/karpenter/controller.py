@@ -498,7 +498,7 @@ class Karpenter:
 
 
 def _with_creation_time(claim: NodeClaim, start: Instant) -> NodeClaim:
-    """Return `claim`, with the creation time `start` if it has none, as in a handwritten file."""
+    """Return `claim`; if it has no creation time, as in a handwritten file, set it to `start`."""
     if claim.metadata.creation_timestamp:
         return claim
     created = format_timestamp(start)

@@ -1,4 +1,4 @@
-"""The cost of disrupting a node: the cost of evicting its pods, and the node's remaining lifetime.
+"""The factors of a node's disruption cost: the cost of evicting its pods, its remaining lifetime.
 
 upstream: pkg/utils/disruption/disruption.go
 """

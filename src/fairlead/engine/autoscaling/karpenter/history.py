@@ -11,8 +11,9 @@ from fairlead.engine.core.instant import Instant
 class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
     """A node that Karpenter created (`added`) or removed; `price` is per hour.
 
-    The `reason` of a creation is `Provisioned` or `Created by a user`. For a replacement, it is the
-    reason of the disruption. The `reason` of a removal is one of these texts:
+    The `reason` of a creation is `Provisioned` or `Created by a user`. If the node replaces
+    disrupted nodes, `reason` is the reason of the disruption. The `reason` of a removal is one of
+    these texts:
 
     - the reason of a disruption, such as `Drifted`
     - `Expired`, `Deleted`, `Overprovisioned` or `registration_timeout`

@@ -118,7 +118,7 @@ def tolerates_disruption(pod: Pod) -> bool:
 def must_leave(pod: Pod) -> bool:
     """Return whether the removal of the pod's node normally waits until the pod is gone.
 
-    This function ignores one exception. The module `termination` does not wait for pods that should
+    This function ignores one exception: the module `termination` does not wait for pods that should
     have ended more than a minute ago.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction

@@ -86,7 +86,7 @@ def _is_stuck(pod: Pod, now: Instant) -> bool:
 def _is_late(pod: Pod, deadline: Instant, now: Instant) -> bool:
     """Return whether the time until `deadline` is at most the pod's grace period.
 
-    The result is False for a terminating pod that will end by `deadline`.
+    The result is False if the pod is terminating and will end by `deadline`.
     """
     # upstream: terminator.go:podDeleteTimeWithGracePeriod, IsPodEligibleForForcedEviction
     if now < deadline - _grace(pod):

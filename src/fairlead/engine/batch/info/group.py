@@ -51,8 +51,8 @@ class GroupInfo(Struct, frozen=True):
     """The pod group of a job. `ref` is None for a shadow group, which has no object.
 
     The kind of `ref` includes the API group (`PodGroup.scheduling.volcano.sh`), because PodGroups
-    of different APIs may have the same name. `queue` is "" for the default queue. `priority` and
-    `min_resources` are None if the object does not set them.
+    of different APIs may have the same name. `queue` is "" if the group is in the default queue.
+    `priority` and `min_resources` are None if the object does not set them.
     """
 
     namespace: str

@@ -60,8 +60,8 @@ class PodUsage(Struct, frozen=True):
     """The resources that a pod occupies: `amounts`, by column, on the node at `row`.
 
     `end` is the time at which the pod ends, None if unknown. `never_ends` is set if the pod
-    declares no end, and its controller replaces it when it ends. `queue` is "" for a pod outside
-    all queues.
+    declares no end, and its controller replaces it when it ends. `queue` is "" if the pod belongs
+    to no queue.
     """
 
     end: Instant | None

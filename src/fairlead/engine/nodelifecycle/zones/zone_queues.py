@@ -191,7 +191,7 @@ class RateLimitedQueue:
         self._put_in(name, due)
 
     def due_of(self, name: str) -> Instant | None:
-        """Return the time stored in the entry of `name`; None for a requeued entry.
+        """Return the time stored in the entry of `name`; None if the entry is a requeued entry.
 
         The module docstring explains requeued and timed entries.
         """

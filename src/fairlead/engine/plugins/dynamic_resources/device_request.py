@@ -44,8 +44,8 @@ class Selector(Struct, frozen=True):
 class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
-    For an alternative, `parent` is the name of the request to which it belongs, and `place` is its
-    index. For a request without alternatives, `parent` is its own name, and `place` is None.
+    If this is an alternative, `parent` is the name of the request to which it belongs, and `place`
+    is its index. Otherwise, `parent` is the name of the request itself, and `place` is None.
     """
 
     parent: str

@@ -223,8 +223,8 @@ class DeviceSearch:
 
         If allocationMode is All, only the candidate at `start` is yielded. `lacking` is the number
         of devices that `request` still needs. If a selector failed for a candidate, the candidates
-        before it are yielded, then the selector's error is raised. Otherwise, nothing is yielded if
-        fewer than `lacking` candidates remain.
+        before it are yielded, then the selector's error is raised. If no selector failed, but fewer
+        than `lacking` candidates remain, nothing is yielded.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)

@@ -418,7 +418,7 @@ class DynamicResources:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True for pods without claims, for which all nodes get the same score."""
+        """Return True if the pod has no claims, because then all nodes get the same score."""
         return not pod.shape.spec.resource_claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -284,7 +284,8 @@ def _match_all(terms: Terms, pods: PodClass) -> bool:
 def _moves(near: Terms, apart: Terms, before: Labels, after: Labels) -> bool:
     """Return whether the node entered a domain of `near` or left a domain of `apart`.
 
-    `near` are required affinity terms and `apart` required anti-affinity terms.
+    `near` are required affinity terms, and `apart` are required anti-affinity terms. A domain of a
+    term is a value of the label that is the term's topology key.
     """
     entered = (term.topology_key for term in near if term.topology_key in after)
     left = (term.topology_key for term in apart if term.topology_key in before)

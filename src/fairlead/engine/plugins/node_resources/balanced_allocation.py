@@ -45,7 +45,7 @@ class NodeResourcesBalancedAllocation:
         self._before = _CurrentBalances()
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP for pods that request neither cpu nor memory."""
+        """Return SKIP if the pod requests neither cpu nor memory."""
         return None if pod.shape.milli_cpu or pod.shape.memory else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -79,7 +79,7 @@ class NodeResourcesBalancedAllocation:
         return np.where((offered > 0).all(axis=0), scores, 75) if table.unusual else scores
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return the node's score for each of `shapes`; None for a node without cpu or memory."""
+        """Return the node's score for each of `shapes`; None if the node lacks cpu or memory."""
         node, at = table.at(row), slice(row, row + 1)
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:

@@ -73,7 +73,7 @@ class NodeVolumeLimits:
         self._nodes = CSINodeColumns(cluster)
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False for pods without volumes."""
+        """Return whether the pods of `shape` have volumes."""
         return shape.has_volumes
 
     # --- Filter ----------------------------------------------------------------------------

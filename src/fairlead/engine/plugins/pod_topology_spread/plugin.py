@@ -152,7 +152,7 @@ class PodTopologySpread:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods without hard constraints."""
+        """Return SKIP if the pod has no hard constraints."""
         live = self._counts(pod, DO_NOT_SCHEDULE)
         if live is None:
             return SKIP
@@ -211,7 +211,7 @@ class PodTopologySpread:
         return not self._defaults[SCHEDULE_ANYWAY] or self._selectors.of(pod) is None
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP for pods without soft constraints."""
+        """Return SKIP if the pod has no soft constraints."""
         live = self._counts(pod, SCHEDULE_ANYWAY)
         if live is None:
             return SKIP

@@ -5,9 +5,9 @@ The raw score of a node is a rounded sum over the constraints; lower is better. 
 node's domain. `domains` is the number of domains that contain feasible nodes. If the topology key
 is kubernetes.io/hostname, every feasible node is its own domain.
 
-A node that lacks a topology key is left out, and its final score is 0, the worst. If the
-constraints are the system's defaults, the node is not left out. The missing key then adds nothing
-to its raw score (podtopologyspread/scoring.go).
+If a node lacks a topology key, its final score is 0, the worst. There is one exception: if the
+constraints are the system's defaults, the missing key adds nothing to the node's raw score
+(podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class NodeSums:
 class Rating(Protocol):
     """A scoring rule. `one` scores one node, and `many` scores several nodes at once.
 
-    `cpu` and `memory` are the requested amounts, `cpu_offered` and `memory_offered` the node's
-    allocatable amounts, in millicores and bytes.
+    `cpu` and `memory` are the requested amounts. `cpu_offered` and `memory_offered` are the node's
+    allocatable amounts. cpu is in millicores, memory in bytes.
     """
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:

@@ -56,7 +56,8 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     """The plugin arguments of VolumeBinding.
 
     `bind_timeout_seconds` is the time that a pod waits for its volumes before it is retried.
-    `shape` must not be set: upstream accepts it only with the feature gate StorageCapacityScoring.
+    `shape` must not be set: upstream accepts it only if the feature gate StorageCapacityScoring is
+    on.
     """
 
     bind_timeout_seconds: int = 600
@@ -138,7 +139,7 @@ class VolumeBinding:
         self._timeout = seconds(args.bind_timeout_seconds)
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False for pods without volumes."""
+        """Return whether the pods of `shape` have volumes."""
         return shape.has_volumes
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:

@@ -71,7 +71,7 @@ def kind_of(source: Volume | PersistentVolumeSpec) -> InTreeKind | None:
 
 
 def csi_of_inline(volume: Volume) -> CSISource | None:
-    """Return the CSI driver and handle of an inline in-tree volume, None for other volumes.
+    """Return the CSI driver and handle of an inline volume; None if it is not an in-tree volume.
 
     Raises TranslationError if the volume's ID is malformed.
     """
@@ -193,7 +193,10 @@ def _renamed(
 def _restricted(
     terms: tuple[NodeSelectorTerm, ...], key: str, values: list[str]
 ) -> tuple[NodeSelectorTerm, ...]:
-    """Add the requirement `key In values` to every term; without terms, return one new term."""
+    """Add the requirement `key In values` to every term.
+
+    If there are no terms, return one new term with this requirement.
+    """
     added = NodeSelectorRequirement(key=key, operator="In", values=tuple(values))
     replace = msgspec.structs.replace
     return tuple(

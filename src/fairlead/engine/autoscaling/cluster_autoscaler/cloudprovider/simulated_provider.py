@@ -356,8 +356,8 @@ class SimulatedProvider:
         """Return (Node name, providerID) for a new machine.
 
         Neither the name nor the providerID was used before. If a new Node had the providerID of a
-        deleted machine, Cluster Autoscaler would treat it as the deleted machine's Node, and never
-        count it as Ready.
+        deleted machine, Cluster Autoscaler would take the new Node for the deleted machine's Node,
+        and never count the new Node as Ready.
         """
         stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
         while True:

@@ -344,7 +344,7 @@ class ClusterStateRegistry:
     def is_group_healthy(self, group: str) -> bool:
         """Return whether enough of the group's expected nodes are ready.
 
-        Suspended nodes count as ready. Returns False for an unknown group.
+        Suspended nodes count as ready. Returns False if the group is unknown.
         """
         acceptable = self.ranges.get(group)
         if acceptable is None:

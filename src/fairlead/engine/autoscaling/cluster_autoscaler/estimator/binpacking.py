@@ -161,8 +161,8 @@ class _Packing(Struct):
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether the pod was placed.
 
-        If a topology spread constraint over hostnames keeps the pod off the last added node, the
-        pod is placed on another node of the snapshot if the pod fits such a node.
+        A topology spread constraint over hostnames can keep the pod off the last added node. The
+        pod is then placed on another node of the snapshot that it fits, if there is one.
         """
         if not self.last:
             return False
@@ -181,8 +181,9 @@ class _Packing(Struct):
     def _on_new_node(self, pod: PodInfo) -> bool:
         """Add a node and place the pod on it; return whether the pod was placed.
 
-        If the last added node is still empty, or the limit of new nodes is reached, no node is
-        added and the result is False. A new node stays even if the pod does not fit it.
+        If the last added node is still empty, the pod would not fit another new node either. In
+        this case, or if the limit of new nodes is reached, no node is added and the result is
+        False. A new node stays even if the pod does not fit it.
         """
         if self.last and self.last not in self.helped:
             return False

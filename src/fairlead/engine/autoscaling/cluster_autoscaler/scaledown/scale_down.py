@@ -115,8 +115,8 @@ class ScaleDown:
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
         """Record the new outcomes of the actuator, and return the delays of the node groups.
 
-        Each outcome is recorded as the start of a delay. Each entry of the result has the delays of
-        one kind: a mapping {node group: start}, and the length in ns.
+        Each outcome is recorded as the start of a delay. Each entry of the result is for one kind
+        of delay: the mapping {node group: start of the delay}, and the length of the delay in ns.
         """
         options = self._context.options
         for outcome in self._actuator.outcomes:
@@ -195,7 +195,7 @@ class ScaleDown:
     def _update_soft_taints(
         self, nodes: Sequence[Node], written: Sequence[str], now: Instant
     ) -> None:
-        """Add the soft taint to unneeded nodes, and remove it from needed nodes.
+        """Add the taint DeletionCandidate to unneeded nodes, and remove it from needed nodes.
 
         `written` are the names of the nodes that have just been tainted for deletion. If
         upstream sleeps before a write (module `soft_taint`), this method delays the write by the

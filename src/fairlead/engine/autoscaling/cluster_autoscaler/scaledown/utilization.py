@@ -73,8 +73,8 @@ def node_utilization(
     """Return the utilization of a node: of its GPU if it is a GPU node, else of cpu or memory.
 
     For cpu and memory, the utilization is the larger of the two shares. Raises UtilizationError if
-    cpu or memory has no allocatable amount. The utilization of a GPU node without an allocatable
-    GPU is 0.
+    cpu or memory has no allocatable amount. If a GPU node has no allocatable GPU, its utilization
+    is 0.
     """
     pods = list(pods)
     if has_gpu(info.node, rules.gpu_label):

@@ -1,7 +1,7 @@
 """UnavailableOfferings: records the offerings that a provider could not deliver.
 
 A launch that fails for lack of capacity marks the offerings that it tried. For three minutes the
-provider lists them as unavailable, so that provisioning passes choose other offerings.
+provider lists these offerings as unavailable, so that provisioning passes choose other offerings.
 
 upstream: karpenter-provider-aws pkg/cache/unavailableofferings.go, cache.go:UnavailableOfferingsTTL
 """

@@ -147,7 +147,7 @@ class ClaimConditions:
     def _is_type_gone(self, claim: NodeClaim, pool: NodePool, now: Instant) -> bool:
         """Return whether the provider no longer offers the NodeClaim's instance type.
 
-        The result is False for a NodeClaim that is at most one hour old.
+        The result is False if the NodeClaim is at most one hour old.
         """
         # upstream: drift.go:instanceTypeNotFound
         age = now - parse_timestamp(claim.metadata.creation_timestamp)

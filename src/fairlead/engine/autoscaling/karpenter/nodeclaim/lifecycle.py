@@ -144,8 +144,8 @@ class NodeClaimLifecycle:
     def continue_configured(self, now: Instant) -> None:
         """Continue the launches and removals of the NodeClaims in the configuration.
 
-        Call this after the Nodes that exist at the start have been observed. A Node of a NodePool
-        may appear after this call without a NodeClaim. A NodeClaim is then created for the Node,
+        Call this after the Nodes that exist at the start have been observed. If a Node of a
+        NodePool appears after this call and has no NodeClaim, a NodeClaim is created for the Node,
         and the history records the Node as added.
         """
         self._has_loaded = True
@@ -296,8 +296,8 @@ class NodeClaimLifecycle:
     def _initialize(self, name: str, now: Instant) -> None:
         """Mark the NodeClaim of the Node `name` as initialized.
 
-        Unless the Node has the label `karpenter.sh/initialized: "true"`, sets this label and the
-        label `karpenter.sh/registered` of the Node.
+        If the Node lacks the label `karpenter.sh/initialized: "true"`, this method also sets this
+        label and the label `karpenter.sh/registered` of the Node.
         """
         claim = self._claim_on(name)
         if claim is not None:
@@ -448,7 +448,8 @@ class NodeClaimLifecycle:
     def delete_unregistered(self, name: str, message: str, now: Instant) -> None:
         """Remove the NodeClaim `name` if it has no Node.
 
-        The API server refused to create the NodeClaim or its Node; `message` says why.
+        Call this method if the API server refused to create the NodeClaim or its Node; `message`
+        says why.
         """
         claim = self._context.cluster.node_claims.get(name)
         if claim is not None and name not in self._context.cluster.node_objects:

@@ -59,8 +59,8 @@ class NodeClaimRequest(Struct, frozen=True):
     def stored_requirements(self) -> Requirements:
         """The requirements that the NodeClaim gets.
 
-        Unless the pool is static, they also list the instance types and their available capacity
-        types.
+        If the pool is not static, the requirements also list the instance types and their available
+        capacity types.
         """
         if self.pool.is_static:
             return self.requirements

@@ -158,8 +158,8 @@ class KarpenterCluster:
     def _changes_passes(self, obj: KarpenterObject) -> bool:
         """Return whether `obj` has changed in a part that a provisioning pass reads.
 
-        The result is always False for a PodDisruptionBudget, because a pass does not read budgets.
-        `Simulator` reads budgets to select the pods that a simulated pass must place, and
+        The result is always False if `obj` is a PodDisruptionBudget, because a pass does not read
+        budgets. `Simulator` reads budgets to select the pods that a simulated pass must place, and
         detects changes of these pods itself.
         """
         match obj:

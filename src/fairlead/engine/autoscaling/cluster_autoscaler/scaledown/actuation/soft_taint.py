@@ -1,9 +1,10 @@
 """Decides which soft taints to add to nodes and remove from nodes; each loop writes only a few.
 
-To write a soft taint, upstream first uses the version of the node that it read at the start of the
-loop. If the loop has tainted the node for deletion since then, that version is out of date and the
-write conflicts. Upstream then sleeps 0.75 s before it retries. The sleep also delays the later
-writes of the loop. After --max-bulk-soft-taint-time, no further write starts.
+The soft taint DeletionCandidate marks a node as unneeded. To write the taint, upstream first uses
+the version of the node that it read at the start of the loop. If the loop has tainted the node for
+deletion since then, that version is out of date and the write conflicts. Upstream then sleeps 0.75
+s before it retries. The sleep also delays the later writes of the loop. After
+--max-bulk-soft-taint-time, no further write starts.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """

@@ -67,9 +67,10 @@ _SPOT_TO_SPOT_OFF: Final = (
 
 
 def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
-    """Return True if consolidation applies to the candidate, otherwise upstream's reason.
+    """Return True if consolidation applies to the candidate.
 
-    Returns False if upstream gives no reason. Does not simulate the removal of the candidate.
+    Otherwise, returns upstream's reason, or False if upstream gives no reason. Does not simulate
+    the removal of the candidate.
     """
     # upstream: consolidation.go:ShouldDisrupt
     pool, labels = candidate.pool, candidate.node.labels

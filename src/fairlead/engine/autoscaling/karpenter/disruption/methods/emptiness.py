@@ -40,10 +40,10 @@ class Emptiness:
         self._memory = memory
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if the node is empty and Consolidatable, otherwise upstream's reason.
+        """Return True if the node is empty and Consolidatable.
 
-        Returns False if upstream gives no reason. The consolidation policy of the NodePool does not
-        matter.
+        Otherwise, returns upstream's reason, or False if upstream gives no reason. The
+        consolidation policy of the NodePool does not matter.
         """
         pool = candidate.pool
         if pool.is_static:

@@ -52,9 +52,9 @@ class MultiNodeConsolidation:
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if consolidation applies to `candidate`, otherwise upstream's reason.
+        """Return True if consolidation applies to `candidate`.
 
-        Returns False if upstream gives no reason.
+        Otherwise, returns upstream's reason, or False if upstream gives no reason.
         """
         return should_consolidate(candidate)
 

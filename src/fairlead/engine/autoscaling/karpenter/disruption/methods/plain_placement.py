@@ -90,7 +90,8 @@ def plain_pods(pods: Iterable[PlainPod]) -> PlainPods:
 class NodeRoom(Struct):
     """An existing node with its free resources.
 
-    `accepts` caches, by the identity of pod facts, whether the node accepts pods with these facts.
+    `accepts` caches whether the node accepts pods with certain facts. The keys are the Python ids
+    of PodFacts objects.
     """
 
     state: StateNode

@@ -54,7 +54,7 @@ class FailedAttempts:
     def key_of(self, pod: PendingPod) -> Hashable | None:
         """Return a key that is equal for pods with the same constraints.
 
-        Returns None for a pod that uses PersistentVolumeClaims, because attempts for equal pods can
+        Returns None if the pod uses PersistentVolumeClaims, because attempts for equal pods can
         then have different results.
         """
         spec = pod.pod.spec

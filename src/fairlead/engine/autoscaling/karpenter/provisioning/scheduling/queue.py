@@ -1,4 +1,4 @@
-"""The pod queue of a provisioning pass. The largest pod comes first; the queue ends if none fits.
+"""The pod queue of a provisioning pass. The largest pod comes first; the queue ends if no pod fits.
 
 upstream: pkg/controllers/provisioning/scheduling/queue.go
 """

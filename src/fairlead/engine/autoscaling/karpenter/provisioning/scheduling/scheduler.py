@@ -222,7 +222,7 @@ class ProvisioningScheduler:
         )
 
     def _errors(self) -> dict[str, str]:
-        """Return upstream's text for each pod that was not placed, by the key of the pod."""
+        """Return upstream's text for each pod that was not placed, by pod key."""
         # Equal pods share one list of refusals.
         lists = {id(one): one for one in self._refusals.values()}
         texts = {number: "; ".join(one.text() for one in found) for number, found in lists.items()}
@@ -353,7 +353,8 @@ class ProvisioningScheduler:
         """Open a NodeClaim for the pod in the first NodePool that allows it.
 
         Returns None if the pod was placed, otherwise the refusal of each NodePool that was tried.
-        After a refusal because reservations are used up, no further NodePool is tried.
+        If a NodePool refuses the pod because reservations are used up, no further NodePool is
+        tried.
         """
         refusals: list[AddRefusal] = []
         for template in self._templates:
