@@ -29,7 +29,7 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
     A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
     ignores pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set,
     the engine removes the finalizers of deleted nodes, pods and custom resources. A simulation sets
-    it, because it does not run the programs that added the finalizers.
+    `removes_finalizers`, because it does not run the programs that added the finalizers.
     """
 
     seed: int = 0

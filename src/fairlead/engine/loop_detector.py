@@ -5,12 +5,12 @@ reporter gets an additional record, and the cluster gets a warning event.
 
 A displacement is a preemption, or an eviction in favour of another pod. If one decision displaces
 several pods of a workload, such as the members of a gang, this is one displacement. Displacements
-form a graph of workloads. An edge leads from the workload that gained to the one that lost. A cycle
-means wasted work. For example, a pod of A displaces a pod of B. The pod that replaces the pod of B
-displaces a pod of A, and so on. A breadth-first search finds the smallest cycle that a new
-displacement closes. A displacement within one workload closes no cycle. Such a displacement can
-happen after the value of a PriorityClass was raised. New pods of the workload then have a higher
-priority than old ones.
+form a graph of workloads. An edge leads from the workload that displaced pods to the workload whose
+pods were displaced. A cycle means wasted work. For example, a pod of A displaces a pod of B. The
+pod that replaces the pod of B displaces a pod of A, and so on. A breadth-first search finds the
+smallest cycle that a new displacement closes. A displacement within one workload closes no cycle.
+Such a displacement can happen after the value of a PriorityClass was raised. New pods of the
+workload then have a higher priority than old ones.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*).
 The detector also reports pods that were nominated WASTED_AFTER times in a row without using the

@@ -1,9 +1,9 @@
 """guarded_plugin, guarded_action: wrap users' extensions so that failures do not stop the session.
 
 A failure is an exception, a call of `sys.exit` or a return value of the wrong type. Each failure is
-reported, and a safe value replaces the result of the call. If a method that decides whether
-something is allowed fails, the answer is no. If a method that orders or scores fails, the failed
-call has no effect. A job that is refused because of a failure stays pending until the next session.
+reported, and a safe value replaces the result of the call. If the failed method decides whether
+something is allowed, the answer is no. If the failed method orders or scores, the failed call has
+no effect. A job that is refused because of a failure stays pending until the next session.
 
 Differs from upstream: a panic in a plugin ends the process of kube-batch and Volcano.
 """

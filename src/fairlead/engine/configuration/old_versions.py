@@ -172,7 +172,9 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 
 
 def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
-    """Return the NodeResourcesFit arguments that the provider implies; None for DefaultProvider.
+    """Return the NodeResourcesFit arguments that the algorithm provider implies.
+
+    Returns None if the provider is DefaultProvider.
 
     Raises ConfigurationError if the provider is unknown or a Policy is given.
     """

@@ -106,7 +106,8 @@ class PatchStatus(Struct, frozen=True):
 
     Conditions are merged by type. A field whose value is None is removed. The lastTransitionTime of
     a condition changes only if the `status` of the condition changes. If `resource_version` is not
-    empty, the object must have this resourceVersion. `why` is not sent to the API server.
+    empty, the object must have this resourceVersion. `why` is the reason, for reports; it is not
+    sent to the API server.
     """
 
     target: ObjectRef
@@ -172,7 +173,7 @@ class DeleteObject(Struct, frozen=True):
     If `grace_period_s` is None, the object's own grace period applies. The default for pods is 30
     s. If `grace_period_s` is 0, the object is removed immediately. If `target.uid` is not empty,
     the object must have this uid. `policy` determines the deletion of dependents: Background,
-    Foreground or Orphan. `why` is not sent to the API server.
+    Foreground or Orphan. `why` is the reason, for reports; it is not sent to the API server.
     """
 
     target: ObjectRef
@@ -216,7 +217,7 @@ class UpdateQuotaStatus(Struct, frozen=True):
 class EvictPod(Struct, frozen=True):
     """POST pods/eviction: a deletion that PodDisruptionBudgets may refuse with 429.
 
-    `why` is not sent to the API server.
+    `why` is the reason, for reports; it is not sent to the API server.
     """
 
     pod: ObjectRef

@@ -117,7 +117,7 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 def topic_of(stimulus: Stimulus) -> Topic:
     """Return the topic of `stimulus`; stimuli of one topic go to the same controllers.
 
-    A topic has three parts. The first is the class of the stimulus, the second the class of its
+    A topic has three parts. The first is the class of the stimulus. The second is the class of its
     object or command. The third is the kind of object that its command writes, or "" if there is
     none.
     """

@@ -1,10 +1,11 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
 After a plugin has rejected a pod, an event that is relevant to the plugin makes the scheduler try
-the pod again. The plugin's attribute `events` contains the kinds of the relevant events. Its method
-`is_woken_by(pod, event)` decides whether one event of these kinds is relevant. If a plugin has no
-`events`, all kinds are relevant. If it has no `is_woken_by`, every event of the relevant kinds is
-relevant. upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
+the pod again. The plugin's attribute `events` contains the kinds of the relevant events. The
+plugin's method `is_woken_by(pod, event)` decides whether one event of these kinds is relevant. If a
+plugin has no `events`, all kinds are relevant. If the plugin has no `is_woken_by`, every event of
+the relevant kinds is relevant. upstream: framework/types.go: ActionType;
+pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
 from __future__ import annotations

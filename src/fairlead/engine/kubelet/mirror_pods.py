@@ -4,10 +4,10 @@ A static pod is defined in a file on its node. Its API object is called the mirr
 deletes the mirror pod, the static pod goes on running. The kubelet creates the mirror pod again. If
 the kubelet is down at that time, it creates the mirror pod when it is back.
 
-The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). If it took none, a
-scheduler could preempt one new mirror pod after another at the same instant, without end. The new
-mirror pod tolerates all NoExecute taints. Otherwise, a taint could evict one new mirror pod after
-another.
+The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). If the removal took
+no time, a scheduler could preempt one new mirror pod after another at the same instant, without
+end. The new mirror pod tolerates all NoExecute taints. Otherwise, a taint could evict one new
+mirror pod after another.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go,
 pkg/kubelet/config/common.go:applyDefaults
@@ -56,7 +56,7 @@ class MirrorPods:
         return [_mirror(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:
-        """Forget the mirror pods that were to be restored on `node`; the node was deleted."""
+        """Forget the mirror pods that were to be restored on the deleted node `node`."""
         self._missing.pop(node, None)
 
 

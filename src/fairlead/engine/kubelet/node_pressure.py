@@ -260,8 +260,9 @@ class NodePressure:
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
         """Return the grace period in ns for evicting `pod`.
 
-        For a hard threshold, it is one second. For a soft threshold, it is the grace period in the
-        pod's spec, but at most `max_pod_grace_s` and at least one second.
+        If a hard threshold is crossed, the grace period is one second. If a soft threshold is
+        crossed, it is the grace period in the pod's spec, but at most `max_pod_grace_s` and at
+        least one second.
         """
         # upstream: immediateEvictionGracePeriodSeconds,
         # pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
@@ -341,7 +342,7 @@ def _written(amount: int) -> str:
 
 
 class Shortage(Struct, frozen=True):
-    """A crossed threshold: `available` is the available amount, `threshold` the limit.
+    """A crossed threshold: `available` is the available amount, and `threshold` is the limit.
 
     `available` and `threshold` are numbers of bytes or of process ids. `available` may be above the
     limit (see `Threshold.reclaim`).

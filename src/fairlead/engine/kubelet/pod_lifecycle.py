@@ -16,9 +16,9 @@ status shows that one of its containers failed to start. If `accepts_pods` is co
 can set the phase of a running pod to Failed or Succeeded. The kubelet then stops the pod's
 containers and completes the status (STOP).
 
-Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
-adds REJECT, RESTART, the STOP for any other reason, and the OBSERVE of a resize. Containers that
-have ended by themselves are not restarted.
+Each pod waits for at most one act at a time. `next_act` computes it from the pod. The module
+`pod_workers` adds REJECT, RESTART, STOP for all other reasons, and OBSERVE for resizes. Containers
+that have ended by themselves are not restarted.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def next_act(
     """Return the next act of the kubelet on `pod`; None if the kubelet has nothing to do.
 
     `bound_at` is the time at which the kubelet observed the binding. `terminating_at` is the time
-    at which it observed the deletion request, or that the pod is Failed or Succeeded. `started_at`
-    is the time at which the pod began to run. `ready_at` is the time at which it becomes ready
-    (None: never). A time that does not apply to the pod's state is ignored.
+    at which the kubelet observed the deletion request, or that the pod is Failed or Succeeded.
+    `started_at` is the time at which the pod began to run. `ready_at` is the time at which the pod
+    becomes ready (None: never). A time that does not apply to the pod's state is ignored.
     """
     if is_terminating(pod):
         return NextAct(Act.REMOVE, removal_due(pod, terminating_at, config))
@@ -180,7 +180,7 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Next
 def runs_after_end(pod: Pod) -> bool:
     """Return whether `pod` is Failed or Succeeded, but its conditions say that it still runs.
 
-    A kubelet never writes such a status. A client has changed the phase.
+    A kubelet never writes such a status, so a client must have changed the phase.
     """
     # upstream: pkg/kubelet/pod_workers.go:UpdatePod (a terminal phase begins the teardown)
     if not is_terminal(pod):

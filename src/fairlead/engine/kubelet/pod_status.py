@@ -109,7 +109,7 @@ def _has_stopped(state: ContainerState) -> bool:
 def stopped_containers(pod: Pod) -> list[Container]:
     """Return the containers of `pod` that should run, but have stopped according to its status.
 
-    A kubelet never writes such a status for a running pod. A client has changed the state.
+    A kubelet never writes such a status for a running pod, so a client must have changed the state.
     """
     spec, status = pod.spec, pod.status
     rows = (*status.init_container_statuses, *status.container_statuses)

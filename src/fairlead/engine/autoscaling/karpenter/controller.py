@@ -219,7 +219,7 @@ class Karpenter:
         return self._take_commands()
 
     def _observe_failure(self, failure: CommandFailed, now: Instant) -> None:
-        """Schedule a retry of a failed command, or remove the NodeClaim for which it was sent."""
+        """Schedule a retry of a failed command, or remove the command's NodeClaim."""
         match failure:
             case CommandFailed(CreateObject() as command, reason, message):
                 self._claims.observe_failed_creation(command, reason, message, now)

@@ -363,8 +363,8 @@ def vote(
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
     victims are the candidates that all plugins return. If kube-batch's defect `tier-first-wins` is
     reproduced, only the first tier that returns a victim counts. If the defect `tier-carry` is
-    added, only the first tier with plugins counts, even if it returns no victim. If there are no
-    plugins, there are no victims.
+    reproduced, too, only the first tier with plugins counts, even if it returns no victim. If there
+    are no plugins, there are no victims.
 
     Example: in tier 1, plugin 1 returns [a, b] and plugin 2 returns [b]. In tier 2, plugin 3
     returns []. By default the result is []. If tier-first-wins is reproduced, tier 1 determines the

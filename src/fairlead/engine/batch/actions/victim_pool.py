@@ -104,8 +104,8 @@ class VictimPools:
         Only plugins of the class `self._excluding` can veto a job. By default the veto of any such
         plugin is enough. If kube-batch's defect `tier-first-wins` is reproduced, the result is
         empty: after a veto in one tier, another tier may still return members of the job as
-        victims. If the defect `tier-carry` is added, only the first tier with plugins counts, and a
-        veto in this tier is enough.
+        victims. If the defect `tier-carry` is reproduced, too, only the first tier with plugins
+        counts, and a veto in this tier is enough.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):

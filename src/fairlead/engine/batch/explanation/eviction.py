@@ -104,7 +104,9 @@ def _why_no_victims(
 def _why_no_gang(
     session: Session, kind: EvictionKind, task: TaskInfo, candidates: Sequence[TaskInfo]
 ) -> str:
-    """Return why no gang of `candidates` may be evicted as a whole for `task`; "" if one may.
+    """Return why no gang of `candidates` may be evicted as a whole for `task`.
+
+    Returns "" if a gang may be evicted.
 
     Also returns "" if single members may be evicted, because their gangs have more members than
     they need.

@@ -52,8 +52,8 @@ _NODES_MAX: Final = 10
 class Obstacle(StrEnum):
     """The first obstacle that keeps a group from running.
 
-    NOTHING is for a group without pending members. NEXT_SESSION is for a group whose pending
-    members all start with the next session.
+    NOTHING means that the group has no pending members. NEXT_SESSION means that all its pending
+    members start with the next session.
     """
 
     NOTHING = "nothing blocks it: it runs"

@@ -111,7 +111,8 @@ class QueueWaiting(Struct, frozen=True):
 def all_queues(composition: Composition, cluster: Cluster, now: Instant) -> QueueWaiting:
     """Return the usage and the number of waiting groups of every queue; change no state.
 
-    A default queue without a Queue object is included if the rules allow this and it has groups.
+    If the default queue has no Queue object, it is included if it has groups and the rules allow
+    such a queue.
     """
     session = open_session(composition, cluster, now)
     try:

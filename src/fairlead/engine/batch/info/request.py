@@ -1,8 +1,8 @@
 """TaskRequest: the resources that a task uses, and the resources that must be free to start it.
 
-One of two rules computes them. Kubernetes' rule counts effective requests, as the kubelet does.
-kube-batch's rule sums the requests of the containers and ignores overhead. This rule counts init
-containers only in the resources that must be free to start the task.
+One of two rules computes these resources. Kubernetes' rule counts effective requests, as the
+kubelet does. kube-batch's rule sums the requests of the containers and ignores overhead. This rule
+counts init containers only in the resources that must be free to start the task.
 """
 
 from __future__ import annotations

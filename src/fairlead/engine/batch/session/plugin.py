@@ -53,14 +53,14 @@ class EventHandler(BatchPlugin, Protocol):
     def allocated(self, task: TaskInfo) -> None:
         """Add the resources of `task` to the tracked amounts.
 
-        The task was allocated or pipelined.
+        The session calls this method after it has allocated or pipelined the task.
         """
         ...
 
     def deallocated(self, task: TaskInfo) -> None:
         """Subtract the resources of `task` from the tracked amounts.
 
-        The task no longer holds these resources.
+        The session calls this method when the task no longer holds these resources.
         """
         ...
 

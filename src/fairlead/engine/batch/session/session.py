@@ -222,7 +222,7 @@ class Session:
         return queues
 
     def may_have_changed(self, job: JobInfo) -> bool:
-        """Return whether the status of the job's group may differ from the last written one."""
+        """Return whether the status of the job's group may differ from the last written status."""
         return (
             job.id in self.changed
             or job.id in self.job_table.touched

@@ -3,7 +3,7 @@
 A method fails if it raises an exception, calls sys.exit or returns a value that is not allowed.
 `SUBSTITUTES` lists the methods that have a safe default, such as `sort_key` and `is_woken_by`. If
 one of these methods fails, the failure is reported and the default is returned. If any other method
-fails, `PluginFault` is raised. The runtime turns it into an ERROR status.
+fails, `PluginFault` is raised. The runtime turns a `PluginFault` into an ERROR status.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class ZoneStates:
     def _forgotten(self) -> list[ZoneState]:
         """Return the previous states of tracked zones that no longer have counted nodes.
 
-        Under `DefectPolicy.UPSTREAM`, the result is empty.
+        If upstream's defects are reproduced (`DefectPolicy.UPSTREAM`), the result is empty.
         """
         if self._config.defects is DefectPolicy.UPSTREAM:
             return []

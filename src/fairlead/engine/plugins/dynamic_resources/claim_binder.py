@@ -46,9 +46,9 @@ class ClaimBinder:
     ) -> Writes | Status:
         """Return the commands that allocate and reserve `claims` for `pod`.
 
-        `pending` are the claims without an allocation, and `assumed` their new allocations, in the
-        same order. Also records the new reservations in the device ledger. Returns an ERROR status
-        if a claim was deleted or allocated elsewhere in the meantime.
+        `pending` are the claims without an allocation, and `assumed` are their new allocations, in
+        the same order. Also records the new reservations in the device ledger. Returns an ERROR
+        status if a claim was deleted or allocated elsewhere in the meantime.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))

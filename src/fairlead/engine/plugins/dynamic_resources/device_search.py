@@ -193,7 +193,7 @@ class DeviceSearch:
     ) -> _Outcome:
         """Pick the remaining devices of `request`, then satisfy all later requests.
 
-        `at` is the index of the claim, and `index` the index of the request within the claim.
+        `at` is the index of the claim, and `index` is the index of the request within the claim.
         `picked` is the number of devices that are already picked for `request`. Only candidates
         from index `start` on are tried, so that no combination is tried twice.
         """

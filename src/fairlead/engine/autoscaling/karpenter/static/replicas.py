@@ -52,11 +52,11 @@ def surplus_claims(
 ) -> list[NodeClaim]:
     """Return the NodeClaims to delete so that the pool keeps only `spec.replicas` of them.
 
-    NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes. The third
-    group are NodeClaims without a pod that has the annotation `do-not-disrupt`, and the last group
-    are all others. Within each group, the NodeClaims with the lowest disruption cost are chosen
-    first. The disruption cost of a NodeClaim is the eviction cost of its pods times the remaining
-    share of the NodeClaim's lifetime.
+    NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes. Then come
+    NodeClaims without a pod that has the annotation `do-not-disrupt`, and finally all other
+    NodeClaims. Within each of these four groups, the NodeClaims with the lowest disruption cost are
+    chosen first. The disruption cost of a NodeClaim is the eviction cost of its pods times the
+    remaining share of the NodeClaim's lifetime.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)
