@@ -152,8 +152,9 @@ def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletCo
     """Return the configuration of the kubelets for an engine without the parts in `without`.
 
     Fairlead's node lifecycle controller computes the renewal times of a lease from an annotation.
-    So the kubelets need not write every renewal. A program that replaces this controller does not
-    read the annotation, so the kubelets must write every renewal.
+    So the kubelets normally do not write every renewal. If `without` contains this controller,
+    another program replaces it, which does not read the annotation. The kubelets then write every
+    renewal.
     """
     if "node-lifecycle" in without:
         return replace(config.kubelet, annotates_renewals=False)

@@ -25,7 +25,7 @@ class _Period(Struct):
 
 
 class RefusalLog:
-    """The times in which an autoscaler added no node for a pending pod, with the reasons.
+    """The periods in which an autoscaler added no node for a pending pod, with the reasons.
 
     The log is reported to users; decisions do not read it.
     """

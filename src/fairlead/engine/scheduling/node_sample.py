@@ -28,9 +28,9 @@ Zone = tuple[str, str]
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
     """Return the number of feasible nodes after which a search among `nodes` nodes stops.
 
-    The number is `percentage` percent of `nodes`, but at least 100 (or all, if there are
-    fewer). If `percentage` is ADAPTIVE, upstream's percentage is used, which decreases as `nodes`
-    grows.
+    The number is `percentage` percent of `nodes`, but at least 100 (or all nodes, if there are
+    fewer than 100). If `percentage` is ADAPTIVE, upstream's percentage is used, which decreases as
+    `nodes` grows.
     """
     if nodes < _NODES_MIN:
         return nodes

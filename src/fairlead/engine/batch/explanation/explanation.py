@@ -329,7 +329,10 @@ def _task_name(task: TaskInfo) -> str:
 
 
 def group_title(job: JobInfo) -> str:
-    """Return the name of the group of `job`: namespace/name, or the workload of its pods."""
+    """Return the name of the group of `job`: namespace/name.
+
+    If the pods have no PodGroup, return the workload of the pods.
+    """
     if job.group is not None and job.group.ref is not None:
         return job.id
     return next((workload(task.info.pod) for task in job.tasks.values()), job.id)
@@ -748,7 +751,10 @@ def _scarcity_for(session: Session, job: JobInfo) -> Scarcity:
 
 
 def _next_request(session: Session, job: JobInfo) -> Amounts:
-    """Return the sum of the requests of the members that `job` lacks, or of its next member."""
+    """Return the total request of the members that `job` lacks to start.
+
+    If it lacks none, return the request of the next member that waits.
+    """
     return total_request(_next_tasks(session, job))
 
 

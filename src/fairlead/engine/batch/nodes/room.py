@@ -35,11 +35,11 @@ class Room:
 
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
-    resources reserved for a starving gang. Only this gang, the jobs that would preempt the gang,
-    and short tasks (backfill) use `whole`. `nonzero_surplus[row]` is [millicores, memory bytes].
-    The entry is the sum of requests in `NodeInfo` minus the sum that the configured request rule
-    gives. The two sums are over the pods of the node, with defaults for missing requests. The
-    arrays are valid from `open` to the end of the session.
+    resources reserved for a gang that has waited too long. Only this gang, the jobs that would
+    preempt the gang, and short tasks (backfill) use `whole`. `nonzero_surplus[row]` is [millicores,
+    memory bytes]. The entry is the sum of requests in `NodeInfo` minus the sum that the configured
+    request rule gives. The two sums are over the pods of the node, with defaults for missing
+    requests. The arrays are valid from `open` to the end of the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:

@@ -299,8 +299,8 @@ class TaintEviction:
 def _causes(pod: Pod, taints: tuple[Taint, ...]) -> Sequence[Taint]:
     """Return those of `taints` that `pod` does not tolerate, or tolerates for a limited time.
 
-    If there are none, return `taints`: in some versions, a timer goes on although the pod has got
-    tolerations without a limit (`VersionProfile.cancels_when_endless`).
+    If there are none, return `taints`: in some versions, a running timer goes on even if the pod
+    gets tolerations without a limit (`VersionProfile.cancels_when_endless`).
     """
     found = [one for one in taints if tolerated_s((one,), pod.spec.tolerations) is not ENDLESS]
     return found or taints

@@ -75,8 +75,8 @@ class IncomingPodTerms:
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the topology keys of the incoming pod's required terms that match `others`.
 
-        The first part contains the keys of affinity terms, the second the keys of anti-affinity
-        terms. If an affinity term does not match, the first part is empty.
+        The first part contains the keys of affinity terms, the second part the keys of
+        anti-affinity terms. If an affinity term does not match, the first part is empty.
         """
         known = self._known.get(others)
         if known is None:

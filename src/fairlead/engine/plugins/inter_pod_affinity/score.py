@@ -1,7 +1,7 @@
 """Scores nodes by the preferred pod affinity and anti-affinity (InterPodAffinity).
 
 The raw score of a node is the sum of the following weights. A placed pod counts for a term if it is
-in the node's domain of the term's topology key.
+in the same domain of the term's topology key as the node.
 - for each preferred term of the incoming pod: the term's weight, once for each placed pod that
   matches the term;
 - for each preferred term of a placed pod: the term's weight, if the incoming pod matches the term;

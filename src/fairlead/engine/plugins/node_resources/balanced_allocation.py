@@ -200,10 +200,10 @@ def _fractions(used: Scores, offered: Floats) -> Floats:
 def _balances(fractions: Floats) -> Scores:
     """Return the balance of cpu and memory on each node; overwrites `fractions`.
 
-    `fractions[0]` contains the used fraction of cpu on each node, `fractions[1]` that of memory.
-    The standard deviation of the two is half of their difference, so the balance is `(1 -
-    difference / 2) * 100`. The balance is computed as `(2 - difference) * 50`, which is the same
-    float, because halving and doubling floats is exact.
+    `fractions[0]` contains the used fraction of cpu on each node. `fractions[1]` contains the used
+    fraction of memory. The standard deviation of the two is half of their difference, so the
+    balance is `(1 - difference / 2) * 100`. The balance is computed as `(2 - difference) * 50`,
+    which is the same float, because halving and doubling floats is exact.
     """
     spread = fractions[0]
     spread -= fractions[1]

@@ -46,8 +46,8 @@ class Attachables:
         """Return {unique volume name: driver} of the pod's attachable volumes, or a rejection.
 
         `note` is called with the key of each claim, volume and class that the result depends on.
-        `is_new` is set for a pod that is not placed yet. If a claim is missing, such a pod is
-        rejected, but a placed pod is not.
+        `is_new` is set if the pod is not placed yet. If a claim is missing, a new pod is rejected,
+        but a placed pod is not.
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:

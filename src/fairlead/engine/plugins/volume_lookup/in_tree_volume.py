@@ -1,7 +1,7 @@
 """In-tree volumes, and the CSI drivers to which they are migrated.
 
-Stored objects still name the in-tree type, but volume limits are counted per CSI driver. With CSI
-migration, a volume's zone is compared with the driver's zone label on the node.
+Stored objects still name the in-tree type, but volume limits are counted per CSI driver. If an
+in-tree volume is migrated to CSI, its zone is compared with the driver's zone label on the node.
 upstream: csi-translation-lib/plugins/*.go
 """
 

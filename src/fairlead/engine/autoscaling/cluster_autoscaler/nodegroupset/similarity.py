@@ -1,4 +1,4 @@
-"""Decides whether two groups have similar templates. The sizes of such groups can be balanced.
+"""Decides whether two groups have similar templates. If so, new nodes can be balanced over them.
 
 upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go; for the labels of cloud
 providers: processors/nodegroupset/{aws,azure,clusterapi,gce}_nodegroups.go

@@ -72,7 +72,7 @@ Outcome = DrainDecision | BlockingReason | None
 
 
 class PodsToMove(Struct, frozen=True):
-    """The pods of a node, classified for its removal.
+    """The pods of a node, classified for the removal of the node.
 
     `pods` and `daemon_set_pods` are evicted. The pods in `on_completion` must complete first.
     `blocking` is the pod that prevents the removal; if there is one, the lists are empty.

@@ -1,7 +1,8 @@
 """Instance types, and the offerings in which a provider sells them.
 
-An offering is one zone and capacity type of an instance type, at a price. Amounts are integers: cpu
-in thousandths of a core, every other resource in whole units. Prices are hourly.
+An offering is the combination of an instance type, a zone and a capacity type, and has a price.
+Amounts are integers: cpu in thousandths of a core, every other resource in whole units. Prices are
+hourly.
 
 upstream: pkg/cloudprovider/types.go
 """
@@ -28,7 +29,7 @@ _MEMORY: Final = "memory"
 
 
 class Offering(Struct, frozen=True, eq=False):
-    """One zone and capacity type of an instance type, with its price.
+    """An instance type in one zone and with one capacity type, with its price.
 
     Reserved offerings have a `reservation_id`, and `reservation_capacity` is the number of
     instances left.
