@@ -42,7 +42,7 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case, which counts as `verdict` and not as agreement or mismatch."""
+    """A note on a case. The case counts as `verdict`, not as agreement or mismatch."""
 
     text: str
     verdict: str = "corrected"
