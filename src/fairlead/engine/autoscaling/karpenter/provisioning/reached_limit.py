@@ -57,9 +57,9 @@ def reached_limits(
 def _likeness(provisioner: Provisioner, pod: Pod) -> Hashable:
     """Return a value for `pod`; the same NodePools suit all pods with an equal value.
 
-    The value is the identity of the facts that pods with equal specs share. These facts do not
-    cover affinity to pods, spread constraints and volumes. If the spec has any of these, the value
-    is the uid of the pod's controller, or the pod's key if it has no controller.
+    Pods with equal specs share one PodFacts object, and the value is the Python id of this object.
+    PodFacts do not cover affinity to pods, spread constraints and volumes. If the spec has any of
+    these, the value is the uid of the pod's controller, or the pod's key if it has no controller.
     """
     spec, owner = pod.spec, controller_of(pod.metadata)
     affinity = spec.affinity
