@@ -107,8 +107,8 @@ _QUESTIONS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit status: 0 at least one pod fits (with --max-limit N: N pods fit); 1 no pod fits "
-        "(with --max-limit N: fewer than N pods fit); 2 bad input.",
+        "Exit status: 0 at least one pod fits, or N pods if --max-limit N is given; 1 fewer pods "
+        "fit; 2 bad input.",
         "--like",
     ),
     CommandEntry(

@@ -151,7 +151,7 @@ def explain_object(
 
 
 def _with_pods(named: Manifest, inventory: Inventory) -> Manifest:
-    """Return the only workload of the custom resource `named`, or `named` if it has pods itself."""
+    """Return `named` if it has pods of its own, else the only workload that it has."""
     has_pods = any(True for _ in inventory.pods_of(named))
     return named if has_pods else scalable_part(named, inventory) or named
 

@@ -50,7 +50,8 @@ COMMAND_HELP: Final = (
 )
 KEEP_TIME_HELP: Final = (
     "Start the clock at the time of --snapshot, or at the time at which the cluster in --data-dir "
-    "last changed. By default, the clock starts at the later of that time and this machine's time."
+    "last changed. By default, the clock starts at this machine's time, or at the time named above "
+    "if that is later."
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
@@ -111,8 +112,8 @@ def up(
         Path | None,
         named(
             "DIR",
-            "Directory to store all API objects in, so that a later fairlead up continues with "
-            "them (default: they are kept only in memory).",
+            "Directory to store all API objects in. The next `fairlead up` with this directory "
+            "continues with them (default: objects are kept only in memory).",
         ),
     ] = None,
     accept_loss: Annotated[

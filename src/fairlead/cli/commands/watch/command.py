@@ -36,10 +36,10 @@ def watch(
 
     The file of --ask contains the questions. Each question has a name and options of `fairlead
     whatif`. The field 'every' in the file sets the interval at which the command reads the cluster
-    (default: 1m). Without --kubeconfig, --context and --in-cluster, this is the cluster that
-    kubectl would use. If the cluster has changed, the command answers all questions again. It
-    serves the answers as a web page (/), as JSON (/answers) and as Prometheus metrics (/metrics).
-    Clients must send a token, as a bearer token or as ?token= in the URL. Only health checks
+    (default: 1m). If none of --kubeconfig, --context and --in-cluster is given, the command reads
+    the cluster that kubectl would use. If the cluster has changed, the command answers all
+    questions again. It serves the answers as a web page (/), as JSON (/answers) and as Prometheus
+    metrics (/metrics). Clients must send a token, as a bearer token or as ?token= in the URL. Only health checks
     (/healthz) need no token. An example of a file with two questions:
 
         every: 1m

@@ -75,7 +75,7 @@ class ConstraintCounts:
         return Domains(included, size)
 
     def labels_of(self, rows: Rows) -> tuple[Ids, bool]:
-        """Return the domains in the labels of the nodes at `rows`, and whether a label is missing.
+        """Return the domains of the nodes at `rows`, and whether any of the nodes has no domain.
 
         The result is cached if `rows` is a read-only array.
         """

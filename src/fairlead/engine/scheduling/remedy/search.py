@@ -138,7 +138,11 @@ def _stated(pod: Pod, label: str) -> list[str]:
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Return whether a different plugin now rejects the pod, or deletions may now make it fit."""
+    """Return whether `after` is closer to a placement than `before`.
+
+    It is closer if a different plugin rejects the pod, or if the pod could now fit after deletions
+    of other pods.
+    """
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable

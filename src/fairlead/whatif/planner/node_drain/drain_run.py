@@ -121,8 +121,8 @@ class _Baseline(Struct, frozen=True):
 
     `after` is the time from the start until the cluster was at rest. `pending` pods have no node at
     the end, and `lost` pods are gone for good. `breaches` is the number of evictions in violation
-    of a budget. `missing` contains, by object, the number of pods that it failed to create.
-    `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
+    of a budget. `missing` maps each object to the number of pods that the object failed to create.
+    `shortages` maps each StatefulSet to the number of displaced pods that it has not created
     again. `failed_jobs` are the Jobs that failed or can no longer succeed. `next_end` is the first
     instant after the simulation at which a pod or a Job would have ended by itself; None if there
     is no such instant.

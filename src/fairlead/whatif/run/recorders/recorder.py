@@ -735,9 +735,8 @@ class Recorder(Struct):
     ) -> Iterator[tuple[WorkloadRef, str, Pod, str]]:
         """Yield (workload, uid, pod, node) for the existing pods of `workloads`.
 
-        For a pod that has a node and is unchanged since the dump, the yielded `pod` may be another
-        replica of the same owner. So the caller must use the yielded uid and node, not the uid and
-        node in `pod`. The caller must not use the readiness in `pod` either: it may be out of date.
+        Replicas of one owner that have a node and are unchanged since the dump may share one `pod`
+        object. So the caller must use the yielded uid and node, not the uid and node in `pod`. The caller must not use the readiness in `pod` either: it may be out of date.
         """
         group: Replicas | None = None  # the replicas of the previous row
         for one in self._tracks.raw() if workloads else ():

@@ -72,7 +72,7 @@ class UnremovableNodes:
         self._until: dict[str, Instant] = {}
 
     def update(self, present: Collection[str], now: Instant) -> None:
-        """Start a loop: drop all reasons, and the failed simulations that have expired at `now`.
+        """Prepare for the next loop: drop all reasons, and failed simulations that expired by `now`.
 
         Also drop the failed simulations of nodes that are not in `present`.
         """

@@ -50,10 +50,11 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
 
 
 def last_event_at(pod: Pod, now: Instant) -> Instant:
-    """Return the time of the last event of `pod` (see `is_pod_event`), or `now` if that is earlier.
+    """Return the earlier of `now` and the time of the last event of `pod` (see `is_pod_event`).
 
-    If the pod does not state when it was bound, the time at which it started or was created counts.
-    If it states none of these times, the result is `now`.
+    The binding is one of these events. If the pod does not state when it was bound, the time at
+    which it started is used, or else the time at which it was created. If the pod states none of
+    these times, the result is `now`.
     """
     scheduled = condition(pod, "PodScheduled")
     bound = (
