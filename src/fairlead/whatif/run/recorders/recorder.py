@@ -736,7 +736,8 @@ class Recorder(Struct):
         """Yield (workload, uid, pod, node) for the existing pods of `workloads`.
 
         Replicas of one owner that have a node and are unchanged since the dump may share one `pod`
-        object. So the caller must use the yielded uid and node, not the uid and node in `pod`. The caller must not use the readiness in `pod` either: it may be out of date.
+        object. So the caller must use the yielded uid and node, not the uid and node in `pod`. The
+        caller must not use the readiness in `pod` either: it may be out of date.
         """
         group: Replicas | None = None  # the replicas of the previous row
         for one in self._tracks.raw() if workloads else ():

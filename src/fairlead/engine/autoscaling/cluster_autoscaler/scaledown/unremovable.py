@@ -72,9 +72,10 @@ class UnremovableNodes:
         self._until: dict[str, Instant] = {}
 
     def update(self, present: Collection[str], now: Instant) -> None:
-        """Prepare for the next loop: drop all reasons, and failed simulations that expired by `now`.
+        """Prepare for the next loop: drop all reasons and old failed simulations.
 
-        Also drop the failed simulations of nodes that are not in `present`.
+        Drop the failed simulations that have expired at `now`, and those of nodes that are not in
+        `present`.
         """
         self.reasons = {}
         self._until = {
