@@ -25,16 +25,30 @@ from fairlead.api.objects import Node, NodeSelectorRequirement, Pod, Taint, Tole
 from fairlead.api.selector import requirement_matches
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
+from fairlead.apiserver.kind import CRON_JOB, JOB, POD
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.affinity import required_terms
 from fairlead.engine.scheduling.remedy.proposals import tolerating
+from fairlead.engine.scheduling.remedy.selector_correction import SelectorCorrection
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.workload import ROLLOUT, workload_of
 from fairlead.whatif.planner.node.readiness import takes_pods
+from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 _VALUES_MAX: Final = 5
 _EVERY_TAINT: Final = Toleration(operator="Exists")
 _REJECTING: Final = (NO_SCHEDULE, NO_EXECUTE)
+
+_POD_SPEC: Final = "spec.template.spec"
+_POD_SPECS: Final[Mapping[str, str]] = {
+    **{one.kind: _POD_SPEC for one in WORKLOADS},
+    CRON_JOB.kind: "spec.jobTemplate.spec.template.spec",
+    ROLLOUT: _POD_SPEC,
+    POD.kind: "spec",
+}
+"""The path of the pod's spec in the workload, by the kind of the workload."""
+_IMMUTABLE: Final = (POD.kind, JOB.kind)
 
 Labels = Mapping[str, str]
 
@@ -53,6 +67,29 @@ def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
         yield from _absent_labels(pod.pod, [labels for _, labels in nodes])
     elif not built.extenders:  # Extenders may refuse the other nodes, too.
         yield from _untolerated_taints(built, pod)
+
+
+def correction_sentences(correction: SelectorCorrection | None) -> Iterator[str]:
+    """Yield a sentence for each probable typing error of `correction`; nothing if it is None.
+
+    The sentence names the field of the pod's workload to correct. The template of a Job and the
+    spec of a pod are immutable. So they have to be created again.
+
+    upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate,
+    pkg/apis/core/validation/validation.go: ValidatePodUpdate
+    """
+    if correction is None:
+        return
+    owner = workload_of(correction.pod)
+    prefix = _POD_SPECS.get(owner.kind)
+    for one in correction.corrected:
+        what = f"{one.field} of the pods" if prefix is None else f"{prefix}.{one.field}"
+        again = " and create it again" if owner.kind in _IMMUTABLE else ""
+        has = "1 node has" if one.nodes == 1 else f"{one.nodes:,} nodes have"
+        yield (
+            f"{requirement_words(one.given)} may be a typing error, because {has} "
+            f"{requirement_words(one.likely)}: correct {what} of {owner}{again}."
+        )
 
 
 def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:

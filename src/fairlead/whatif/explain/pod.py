@@ -55,6 +55,10 @@ from fairlead.engine.scheduling.preemption.policy import DISRUPTION_TARGET
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.resources import capacity_problem
 from fairlead.engine.scheduling.remedy.search import find_remedy
+from fairlead.engine.scheduling.remedy.selector_correction import (
+    SelectorCorrection,
+    find_correction,
+)
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.daemon_set.rule import target_node
@@ -69,7 +73,7 @@ from fairlead.whatif.configuration.other_scheduler import (
 )
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.explain.device_shortage import device_shortages
-from fairlead.whatif.explain.node_requirement import unmet_requirements
+from fairlead.whatif.explain.node_requirement import correction_sentences, unmet_requirements
 from fairlead.whatif.explain.pod_group import NewNodesForGroup, new_nodes_for_group, try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
@@ -135,9 +139,9 @@ class Explanation(Struct, frozen=True):
     itself.
 
     If a pending pod fits no node, `unmet` contains sentences about the cause
-    (`unmet_requirements`). The sentences name labels that no node has, or taints of nodes that
-    would otherwise fit. If a pending pod fits a node, `after_rivals` is a sentence about other
-    pending pods that can take its room first; "" if there are no such pods.
+    (`unmet_requirements`). The sentences name labels that no node has and how to correct them, or
+    taints of nodes that would otherwise fit. If a pending pod fits a node, `after_rivals` is a
+    sentence about other pending pods that can take its room first; "" if there are no such pods.
     """
 
     pod: str
@@ -413,7 +417,8 @@ def _explanation(
         calls = _extender_calls(extenders, model.store, info)
         evaluation = evaluate(built, info, calls, ignored := _IgnoredCalls())
     selector = model.runtime_class_selector(pending)
-    remedies, exceeds_max = _remedies(built, info, evaluation, selector)
+    correction = find_correction(pending, (n.node for n in cluster.table.nodes()), selector)
+    remedies, exceeds_max = _remedies(built, info, evaluation, selector, correction)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
     held_group = ""
@@ -429,18 +434,17 @@ def _explanation(
     notes += (*preemption_notes(evaluation), *ignored.notes)
     if evaluation.fit_error and not node:
         notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
-    new_node, larger_node, unmet = None, None, list[str]()
+    new_node, larger_node, unmet = None, None, tuple[str, ...]()
     if evaluation.fit_error and not node:
-        unmet = list(unmet_requirements(built, info))
+        unmet = (*unmet_requirements(built, info), *correction_sentences(correction))
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
         if new_node is not None and not new_node.refusal:
             waiting = model.pod_info(pending)
             new_node, larger_node = nodes_after_rivals(model, waiting, new_node)
-    after_rivals = ""
+    after_rivals, for_group = "", None
     if evaluation.via and not node and not held_group and not config.extenders:
         after_rivals = refusal_after_rivals(model, model.pod_info(pending))
-    for_group = None
     if held_group and (like := _node_to_copy(evaluation, new_node)):
         for_group = new_nodes_for_group(model, info, like)
     return Explanation(
@@ -456,7 +460,7 @@ def _explanation(
         held_group,
         is_terminating(found),
         is_static(found),
-        tuple(unmet),
+        unmet,
         for_group,
         after_rivals,
         larger_node,
@@ -502,13 +506,18 @@ def _too_small(built: BuiltProfile, pod: PodInfo, evaluation: Evaluation) -> dic
 
 
 def _remedies(
-    built: BuiltProfile, pod: PodInfo, evaluation: Evaluation, selector: Mapping[str, str]
+    built: BuiltProfile,
+    pod: PodInfo,
+    evaluation: Evaluation,
+    selector: Mapping[str, str],
+    correction: SelectorCorrection | None,
 ) -> tuple[dict[str, Remedy], bool]:
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
     The smallest remedies come first. The search covers the REMEDIES_MAX nodes that lack the
     smallest fraction of the pod's requests. No remedy drops an entry of `selector` from the pod's
-    nodeSelector. The pod of a DaemonSet has a remedy only for its own node.
+    nodeSelector. `correction` is that of the typing errors in the pod's node selector. The pod of a
+    DaemonSet has a remedy only for its own node.
     """
     table, found = built.framework.cluster.table, {}
     own = target_node(pod.pod) if is_daemon_pod(pod.pod) else ""
@@ -522,7 +531,10 @@ def _remedies(
     is_kept = kept_pods_of(pod)
     refused.sort(key=lambda item: shortage(pod, item[0]))
     for node, why in refused[:REMEDIES_MAX]:
-        remedy = find_remedy(built.framework, pod, node, why, keeps=is_kept, kept_selector=selector)
+        remedy = find_remedy(
+            built.framework, pod, node, why,
+            keeps=is_kept, kept_selector=selector, correction=correction,
+        )  # fmt: skip
         if remedy is not None:
             found[node.name] = remedy
     smallest_first = sorted(found.items(), key=lambda item: len(item[1].changes))

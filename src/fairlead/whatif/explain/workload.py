@@ -39,6 +39,7 @@ from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.policy import is_preempted
+from fairlead.engine.scheduling.remedy.selector_correction import find_correction
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.cron_job.sync import CronJobState
 from fairlead.engine.workloads.daemon_set.rule import nodes_without_pod, target_node
@@ -49,7 +50,7 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered, ordinals_of
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
-from fairlead.whatif.explain.node_requirement import unmet_requirements
+from fairlead.whatif.explain.node_requirement import correction_sentences, unmet_requirements
 from fairlead.whatif.explain.pod_cause import (
     cause_rows,
     explain_steps,
@@ -664,8 +665,9 @@ def _lacking(wanted: int, ready: int, pods: int, pending: int, blocked: int) -> 
 def _unmet(model: ClusterModel, pending: Iterable[PodInfo], inventory: Inventory) -> Iterator[str]:
     """Yield sentences about the first of the `pending` pods that fits no node.
 
-    The sentences name the required labels that no node has, or the taints that the pod does not
-    tolerate (`unmet_requirements`), and the nodes that can use its volumes (`volume_places`).
+    The sentences name the required labels that no node has (`unmet_requirements`) and probable
+    typing errors (`correction_sentences`), or the taints that the pod does not tolerate, and the
+    nodes that can use its volumes (`volume_places`).
     """
     for pod in pending:
         if model.kept_out(pod) is not None:
@@ -673,6 +675,9 @@ def _unmet(model: ClusterModel, pending: Iterable[PodInfo], inventory: Inventory
         built = model.profile_of(pod)
         if not find_nodes_that_fit(built.plans, pod).count():
             yield from unmet_requirements(built, pod)
+            nodes = (one.node for one in model.table.nodes())
+            selector = model.runtime_class_selector(pod.pod)
+            yield from correction_sentences(find_correction(pod.pod, nodes, selector))
             yield from volume_places(pod.pod, inventory)
             return
 

@@ -19,6 +19,7 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.resources import amounts_text, is_provided_by_devices
 from fairlead.engine.scheduling.remedy.search import find_remedy
+from fairlead.engine.scheduling.remedy.selector_correction import find_correction
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
@@ -273,12 +274,14 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
         searched = [one for one in model.table.nodes() if takes_pods(one.node)]
         searched = sorted(searched, key=lambda one: shortage(pod, one))[:REMEDIES_MAX]
         is_kept, selector = kept_pods_of(pod), model.runtime_class_selector(pod.pod)
+        correction = find_correction(pod.pod, (one.node for one in model.table.nodes()), selector)
         statuses = {node.name: diagnosis.status_of(node.row) for node in searched}
         for node in searched:
             status = statuses[node.name]
             remedy = find_remedy(
-                built.framework, pod, node, status, keeps=is_kept, kept_selector=selector
-            )
+                built.framework, pod, node, status,
+                keeps=is_kept, kept_selector=selector, correction=correction,
+            )  # fmt: skip
             if remedy is not None:
                 change = f"{node.name}: {remedy.what}"
                 found = len(remedy.changes), shortage(pod, node), change

@@ -128,6 +128,163 @@ def test_nothing_is_said_about_a_pod_that_names_its_node(unmet, make):
     assert unmet([make.node("a")], **spec) == []
 
 
+DISK = [("a", {"disktype": "ssd"}), ("b", {"disktype": "hdd"}), ("c", {"disktype": "ssd"})]
+ZONE = "topology.kubernetes.io/zone"
+
+
+def selects(**labels):
+    return {"nodeSelector": labels}
+
+
+TYPING_ERRORS = {
+    "a value": (
+        DISK,
+        selects(disktype="sssd"),
+        (
+            "disktype=sssd may be a typing error, because 2 nodes have disktype=ssd: correct "
+            "spec.nodeSelector of pod/default/p and create it again."
+        ),
+    ),
+    "a zone": (
+        [("a", {ZONE: "eu-1a"}), ("b", {ZONE: "eu-1b"})],
+        {"nodeSelector": {ZONE: "eu-1aa"}},
+        (
+            f"{ZONE}=eu-1aa may be a typing error, because 1 node has {ZONE}=eu-1a: correct "
+            "spec.nodeSelector of pod/default/p and create it again."
+        ),
+    ),
+    "a key": (
+        DISK,
+        {"nodeSelector": {"disk-type": "hdd"}},
+        (
+            "disk-type=hdd may be a typing error, because 1 node has disktype=hdd: correct "
+            "spec.nodeSelector of pod/default/p and create it again."
+        ),
+    ),
+    "one of several values": (
+        DISK,
+        affinity([requires("disktype", "In", "sssd", "nvme")]),
+        (
+            "disktype=sssd or disktype=nvme may be a typing error, because 2 nodes have "
+            "disktype=ssd or disktype=nvme: correct spec.affinity.nodeAffinity of pod/default/p "
+            "and create it again."
+        ),
+    ),
+    "a key that must exist": (
+        DISK,
+        affinity([requires("diskttype", "Exists")]),
+        (
+            "the label diskttype may be a typing error, because 3 nodes have the label disktype: "
+            "correct spec.affinity.nodeAffinity of pod/default/p and create it again."
+        ),
+    ),
+    "a key of a number": (
+        [("a", {"cores": "16"}), ("b", {"cores": "4"})],
+        affinity([requires("core", "Gt", "8")]),
+        (
+            "core Gt 8 may be a typing error, because 1 node has cores Gt 8: correct "
+            "spec.affinity.nodeAffinity of pod/default/p and create it again."
+        ),
+    ),
+}
+NO_TYPING_ERRORS = {
+    "two similar values": (
+        [("a", {"disktype": "ssds"}), ("b", {"disktype": "ssdx"})],
+        selects(disktype="ssd"),
+    ),
+    "another zone": ([("a", {ZONE: "eu-1a"})], {"nodeSelector": {ZONE: "eu-1b"}}),
+    "a value that some node has": (
+        [("d", {"disktype": "sssd"}), *DISK],
+        selects(disktype="sssd", pool="x"),
+    ),
+    "a similar key without the value": (DISK, {"nodeSelector": {"disk-type": "nvme"}}),
+    "an error beside a value that no node has": (DISK, selects(disktype="sssd", pool="gpu")),
+    "labels that no node has together with the likely value": (
+        [("a", {"disktype": "ssd"}), ("b", {"pool": "mem"})],
+        selects(disktype="sssd", pool="mem"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "spec", "sentence"), TYPING_ERRORS.values(), ids=TYPING_ERRORS)
+def test_a_typing_error_in_the_selector_is_to_be_corrected(unmet, make, nodes, spec, sentence):
+    nodes = [make.node(name, **labels) for name, labels in nodes]
+    assert unmet(nodes, **spec)[-1] == sentence
+
+
+@pytest.mark.parametrize(("nodes", "spec"), NO_TYPING_ERRORS.values(), ids=NO_TYPING_ERRORS)
+def test_a_selector_without_one_likely_correction_is_no_typing_error(unmet, make, nodes, spec):
+    nodes = [make.node(name, **labels) for name, labels in nodes]
+    assert "typing error" not in " ".join(unmet(nodes, **spec))
+
+
+def test_the_correction_replaces_the_change_of_a_node_label(snapshot, make):
+    nodes = [make.node(name, **labels) for name, labels in DISK]
+    full = make.pod("full", cpu="4", node_name="a")
+    pod = make.pod("p", cpu="3", **selects(disktype="sssd"))
+    found = explanation_json(explain_pod(snapshot(*nodes, full, pod), "pod/p"))["remedies"]
+    corrected = "correct disktype=sssd to disktype=ssd in the pod's nodeSelector"
+    assert found == {"c": [corrected], "a": [corrected, "delete pod default/full"]}
+
+
+def test_the_selector_of_a_runtime_class_is_not_corrected(snapshot, make):
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "gvisor"},
+        "handler": "gvisor",
+        "scheduling": {"nodeSelector": {"disktype": "sssd"}},
+    }
+    nodes = [make.node(name, **labels) for name, labels in DISK]
+    pod = make.pod("p", runtimeClassName="gvisor", **selects(disktype="sssd"))
+    explanation = explanation_json(explain_pod(snapshot(*nodes, runtime, pod), "pod/p"))
+    assert "typing error" not in " ".join(explanation["unmet"])
+    assert explanation["remedies"]["b"] == ["label node b disktype=sssd"]
+
+
+OWNERS = {
+    "a Deployment": (
+        ("apps/v1", "ReplicaSet", "web-1"),
+        "spec.template.spec.nodeSelector of deploy/default/web",
+    ),
+    "a Job, whose template is immutable": (
+        ("batch/v1", "Job", "web"),
+        "spec.template.spec.nodeSelector of job/default/web and create it again",
+    ),
+    "a CronJob": (
+        ("batch/v1", "Job", "web-29384720"),
+        "spec.jobTemplate.spec.template.spec.nodeSelector of cronjob/default/web",
+    ),
+    "a custom resource": (
+        ("example.com/v1", "Farm", "web"),
+        "nodeSelector of the pods of farm/default/web",
+    ),
+}
+
+
+@pytest.mark.parametrize(("owner", "field"), OWNERS.values(), ids=OWNERS)
+def test_the_field_to_correct_is_named(snapshot, make, owner, field):
+    nodes = [make.node(name, **labels) for name, labels in DISK]
+    pod = make.pod("web-0", **selects(disktype="sssd"))
+    version, kind, name = owner
+    controller = {"apiVersion": version, "kind": kind, "name": name, "uid": "u", "controller": True}
+    pod["metadata"] |= {
+        "labels": {"pod-template-hash": "1"} if kind == "ReplicaSet" else {},
+        "ownerReferences": [controller],
+    }
+    unmet = explanation_json(explain_pod(snapshot(*nodes, pod), "pod/web-0"))["unmet"]
+    assert unmet[-1].endswith(f": correct {field}.")
+
+
+def test_a_workload_names_the_typing_error_of_its_pending_pods(snapshot, make):
+    web = make.workload("ReplicaSet", "web", **selects(disktype="sssd"))
+    web["metadata"]["uid"] = "web"
+    pod = make.pod("web-0", owner="web", **selects(disktype="sssd"))
+    found = snapshot(make.node("a", disktype="ssd"), web, pod)
+    findings = explain_object(found, "rs/web", SchedulerConfig(), NO_CHOICE).findings
+    assert any("may be a typing error" in one for one in findings)
+
+
 GPU, TWO = "dedicated=gpu", ("dedicated=mem", "old:NoExecute")
 ALL_GPU = (
     "The 2 nodes that would fit otherwise have the taint dedicated=gpu:NoSchedule, which the pod "

@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.commands.explain.run import print_explanation
 from fairlead.cli.output.console.terminal import print_line
@@ -22,7 +23,12 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
-from fairlead.whatif.explain.node_requirement import unmet_requirements
+from fairlead.engine.scheduling.remedy.selector_correction import (
+    SelectorCorrection,
+    find_correction,
+)
+from fairlead.engine.state.cluster import Cluster
+from fairlead.whatif.explain.node_requirement import correction_sentences, unmet_requirements
 from fairlead.whatif.explain.pod import Explanation, explanation_json, preemption_notes
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.worlds.cluster.http_server import PodAnswer, PodQuery
@@ -98,10 +104,23 @@ def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
     if built is None:
         return None
     found = evaluate(built, queued.info)
-    unmet = tuple(unmet_requirements(built, queued.info)) if found.fit_error else ()
+    unmet: tuple[str, ...] = ()
+    if found.fit_error:
+        correction = _correction(queued.info.pod, built.framework.cluster)
+        unmet = (*unmet_requirements(built, queued.info), *correction_sentences(correction))
     key, priority = queued.info.key, queued.info.priority
     notes = preemption_notes(found)
     return Explanation(key, "", priority, found, remedies={}, notes=notes, unmet=unmet)
+
+
+def _correction(pod: Pod, cluster: Cluster) -> SelectorCorrection | None:
+    """Return the correction of the typing errors in the node selector of `pod`, if there are any.
+
+    The scheduler does not know which entries of the nodeSelector a RuntimeClass has added, so the
+    nodeSelector of a pod with a RuntimeClass is not corrected.
+    """
+    kept = pod.spec.node_selector if pod.spec.runtime_class_name else {}
+    return find_correction(pod, (one.node for one in cluster.table.nodes()), kept)
 
 
 def _state(queued: QueuedPod, now: Instant) -> str:

@@ -36,6 +36,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Propose = Callable[[Framework, PodInfo, NodeInfo, Status], Iterator[RemedyChange]]
 
+NODE_AFFINITY: Final = "NodeAffinity"  # the plugin
 _UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _REJECTING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 _TOGETHER_MAX: Final = 10  # pods whose volumes are deleted together
@@ -50,10 +51,15 @@ def proposals(
     Deletions of pods are yielded only if `deletes` is set. Yields nothing if no function in
     `_BY_PLUGIN` proposes changes for the plugin that rejects.
     """
-    # The status of a node excluded by name has no plugin; only NodeAffinity excludes by name.
-    for propose in _BY_PLUGIN.get(status.plugin or "NodeAffinity", ()):
+    for propose in _BY_PLUGIN.get(rejecting_plugin(status), ()):
         if deletes or propose not in _DELETING:
             yield from propose(framework, pod, node, status)
+
+
+def rejecting_plugin(status: Status) -> str:
+    """Return the name of the plugin that rejects a node with `status`."""
+    # The status of a node excluded by name has no plugin; only NodeAffinity excludes by name.
+    return status.plugin or NODE_AFFINITY
 
 
 def _uncordon(
@@ -144,7 +150,7 @@ def _free_attachments(
 _BY_PLUGIN: Final[Mapping[str, tuple[Propose, ...]]] = {
     "NodeUnschedulable": (_uncordon,),
     "TaintToleration": (_tolerate,),
-    "NodeAffinity": (propose_for_node_affinity,),
+    NODE_AFFINITY: (propose_for_node_affinity,),
     "NodePorts": (_free_port,),
     "NodeResourcesFit": (lower_requests, free_resources),
     "PodTopologySpread": (propose_for_spread,),

@@ -18,7 +18,8 @@ from fairlead.engine.framework.interface import PreFilterResult
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.remedy.affinity import required_terms
 from fairlead.engine.scheduling.remedy.change import Remedy, RemedyChange, deleting
-from fairlead.engine.scheduling.remedy.proposals import proposals
+from fairlead.engine.scheduling.remedy.proposals import NODE_AFFINITY, proposals, rejecting_plugin
+from fairlead.engine.scheduling.remedy.selector_correction import SelectorCorrection
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -29,7 +30,7 @@ _CHAIN_MAX: Final = 3
 _LINUX: Final = "linux"  # the value of the label kubernetes.io/os
 
 
-def find_remedy(
+def find_remedy(  # noqa: PLR0913 - what a remedy depends on
     framework: Framework,
     pod: PodInfo,
     node: NodeInfo,
@@ -37,18 +38,20 @@ def find_remedy(
     *,
     keeps: Callable[[PodInfo], bool] | None = lambda _: False,
     kept_selector: Mapping[str, str] = MappingProxyType({}),
+    correction: SelectorCorrection | None = None,
 ) -> Remedy | None:
     """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
     The changes do not delete pods for which `keeps` returns True. If `keeps` is None, the changes
-    delete no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector.
+    delete no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector. If the pod's
+    node selector has typing errors, their `correction` is tried instead of changes of node labels.
 
     The result is a single change if one change is enough. Returns None if the search finds no
     remedy. Also returns None if the pod requires a different operating system or architecture.
     """
     if not _could_run(pod.pod, node):
         return None
-    search = _Search(framework, pod, node.name, keeps, kept_selector)
+    search = _Search(framework, pod, node.name, keeps, kept_selector, correction)
     chain: list[RemedyChange] = []
     rejection: Status | None = status
     while rejection is not None and len(chain) < _CHAIN_MAX:
@@ -68,6 +71,7 @@ class _Search(NamedTuple):
     name: str
     keeps: Callable[[PodInfo], bool] | None
     kept_selector: Mapping[str, str]
+    correction: SelectorCorrection | None
 
     def next_change(
         self, status: Status, chain: list[RemedyChange]
@@ -98,6 +102,8 @@ class _Search(NamedTuple):
             if node is None:
                 return []
             changed = _as_changed(cluster, self.pod, chain)
+            if self.correction is not None and rejecting_plugin(status) == NODE_AFFINITY:
+                return [self.correction.change_of(changed.pod)]
             deletes = self.keeps is not None
             found: Iterator[RemedyChange] = filter(
                 self._keeps_selector,
