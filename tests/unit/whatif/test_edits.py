@@ -827,6 +827,10 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     for replicas, has_note in ((2, True), (0, False)):
         notes = ask(objects, scale=(f"deploy/web={replicas}",)).changed.notes
         assert (note in notes) == has_note
+    # The feature gate HPAScaleToZero allows 0 for an autoscaler with such a metric.
+    queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "3"}}
+    hpa["spec"] |= {"minReplicas": 0, "metrics": [{"type": "External", "external": queue}]}
+    assert note in ask(objects, scale=("deploy/web=0",)).changed.notes
     owned = make.workload("ReplicaSet")
     kind = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
     owned["metadata"]["ownerReferences"] = [{**kind, "name": "web", "uid": "r", "controller": True}]

@@ -137,12 +137,15 @@ def metric_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> Ma
     """Return the HorizontalPodAutoscaler that scales `workload` again after a change to `replicas`.
 
     Return None if there is no such autoscaler, or if another object owns it (`other_scaler`). Also
-    return None if `replicas` is 0, because the autoscaler then does not scale the workload.
+    return None if `replicas` is 0 and minReplicas is not, because the autoscaler is then off.
 
     upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
     """
-    found = autoscaler_of(workload, inventory) if replicas else None
-    return None if found is None or found.controller is not None else found
+    found = autoscaler_of(workload, inventory)
+    if found is None or found.controller is not None:
+        return None
+    is_off = not replicas and found.as_view(HorizontalPodAutoscaler).spec.min_replicas
+    return None if is_off else found
 
 
 def metric_scalers_note(scaled: Sequence[tuple[Manifest, Manifest]]) -> str:
