@@ -891,6 +891,31 @@ def test_a_custom_resource_is_not_scaled_if_its_pods_control_stateful_sets(ask, 
         ask([*objects, workers], scale=("leaderworkerset/web=2",))
 
 
+def test_a_hint_names_a_workload_that_other_custom_resources_own(ask, make):
+    """The parts of a Federation are custom resources, each with a Deployment."""
+    meta = {"namespace": "default", "uid": "u"}
+    api = {"apiVersion": "example.com/v1"}
+    federation = {**api, "kind": "Federation", "metadata": {**meta, "name": "web"}}
+    part = {**api, "kind": "Part", "metadata": {**meta, "name": "web-a"}, "spec": {"replicas": 3}}
+    part = controlled(part, federation)
+    own = controlled(make.workload("Deployment", "web-a"), part)
+    with pytest.raises(InputError, match="; only Deployment, ReplicaSet, StatefulSet"):
+        ask([make.node("a"), federation, part], scale=("federation/web=2",))
+    with pytest.raises(InputError, match="cannot be scaled; name its Deployment default/web-a"):
+        ask([make.node("a"), federation, part, own], scale=("federation/web=2",))
+
+
+@pytest.mark.parametrize("api_version", ["apps/v1", "apps.kruise.io/v1"])
+def test_the_error_for_a_scaled_daemon_set_does_not_name_fit(ask, make, api_version):
+    """The command fit refuses a DaemonSet."""
+    agent = {**make.workload("DaemonSet", "agent"), "apiVersion": api_version}
+    pod = controlled(make.pod("agent-x", node_name="a"), agent)
+    resource = "daemonset" if api_version == "apps/v1" else "daemonset.apps.kruise.io"
+    with pytest.raises(InputError, match="a DaemonSet cannot be scaled") as refused:
+        ask([make.node("a"), agent, pod], scale=(f"{resource}/agent=2",))
+    assert "fairlead fit" not in str(refused.value)
+
+
 def test_terminating_pods_that_go_with_their_failed_node_are_named_as_such(ask, make):
     """The kubelet of node b does not answer, so its pods stay until the node is deleted."""
     nodes, web = [make.node("a"), make.node("b")], make.workload("ReplicaSet", replicas=2)

@@ -132,7 +132,7 @@ def explain_object(
     if named.kind is POD:
         return None
     found = _with_pods(named, inventory)
-    jobs = [one for one in inventory.of_kind(JOB) if one.is_controlled_by(found)]
+    jobs = _jobs_of(found, inventory)
     pods = list(inventory.pods_of(found, *jobs))
     if found.kind not in _EXPLAINED and not pods and not jobs:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
@@ -154,6 +154,18 @@ def _with_pods(named: Manifest, inventory: Inventory) -> Manifest:
     """Return `named` if it has pods of its own, else the only workload that it has."""
     has_pods = any(True for _ in inventory.pods_of(named))
     return named if has_pods else scalable_part(named, inventory) or named
+
+
+def _jobs_of(found: Manifest, inventory: Inventory) -> list[Manifest]:
+    return [one for one in inventory.of_kind(JOB) if one.is_controlled_by(found)]
+
+
+def _can_be_explained(named: Manifest, inventory: Inventory) -> bool:
+    """Return whether `explain_object` explains `named`, a workload or custom resource."""
+    found = _with_pods(named, inventory)
+    jobs = _jobs_of(found, inventory)
+    has_pods = any(True for _ in inventory.pods_of(found))
+    return found.kind in _EXPLAINED or bool(jobs) or has_pods
 
 
 def _explain_queues(
@@ -345,8 +357,7 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
             why = admission_sentence(found, inventory)
             suspended = f"{found.title} has no pods: it is suspended ({path}.suspend)"
             return f"{suspended}. {why}" if why else suspended
-    custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
-    if hint := owned_hint(found, inventory, (*WORKLOADS, *custom)):
+    if hint := owned_hint(found, inventory, lambda one: _can_be_explained(one, inventory)):
         return f"a {found.kind.kind} cannot be explained{hint}"
     return f"{found.title} has no pods to explain"
 

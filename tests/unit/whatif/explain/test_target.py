@@ -56,8 +56,10 @@ def test_an_object_that_a_custom_resource_owns_may_have_any_spec(explained, make
     reference = {"apiVersion": api, "kind": "Widget", "name": "w", "uid": "w", "controller": True}
     owned = {"name": "part", "namespace": "default", "ownerReferences": [reference]}
     part = {"apiVersion": api, "kind": "Part", "metadata": owned, "spec": "one"}
+    pod = make.pod("part-0", node_name="n")
+    pod["metadata"]["ownerReferences"] = [{**reference, "kind": "Part", "name": "part"}]
     with pytest.raises(InputError, match="name its Part default/part"):
-        explained("widget/w", make.node("n"), owner, part)
+        explained("widget/w", make.node("n"), owner, part, pod)
 
 
 def rows(answer, name):
@@ -1415,8 +1417,24 @@ def test_a_custom_resource_without_pods_of_its_own_says_why(explained, make, tar
     held = custom("kubeflow.org/v1", "PyTorchJob", "p", runPolicy={"suspend": True})
     other = custom("kubeflow.org/v1", "PyTorchJob", "q")
     odd = custom("example.com/v1", "Widget", "w", runPolicy="Always")
+    head = owned(make.pod("r-x-head", node_name="a"), cluster)
     with pytest.raises(InputError, match=problem):
-        explained(target, make.node("a"), ray, cluster, held, other, odd)
+        explained(target, make.node("a"), ray, cluster, head, held, other, odd)
+
+
+def test_a_hint_names_only_an_object_that_can_be_explained(explained, make):
+    """A Service of Knative controls a Route without pods, and a Deployment through a Revision."""
+    service = custom("serving.knative.dev/v1", "Service", "w")
+    route = owned(custom("serving.knative.dev/v1", "Route", "w"), service)
+    configuration = owned(custom("serving.knative.dev/v1", "Configuration", "w"), service)
+    revision = owned(custom("serving.knative.dev/v1", "Revision", "w-1"), configuration)
+    deployment = owned(make.workload("Deployment", "w-1-deployment"), revision)
+    objects = [make.node("a"), service, route, configuration, revision]
+    target = "services.serving.knative.dev/w"
+    with pytest.raises(InputError, match=r"dev default/w has no pods to explain"):
+        explained(target, *objects)
+    with pytest.raises(InputError, match="name its Deployment default/w-1-deployment"):
+        explained(target, *objects, deployment)
 
 
 def test_a_node_states_the_requests_of_its_extended_resources(explained, make):

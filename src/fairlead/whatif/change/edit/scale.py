@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.api.json import number
 from fairlead.api.objects import HorizontalPodAutoscaler
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
+    DAEMON_SET,
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
     JOB,
+    NODE,
     POD,
     SCALABLE,
     STATEFUL_SET,
@@ -23,8 +25,14 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.served_kind import is_custom
+from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 REPLICAS_MAX: Final = 1_000_000
+# Kinds with pods that fairlead fit refuses to copy: these pods belong to their nodes.
+_NEVER_COPIED: Final = (DAEMON_SET.kind, NODE.kind)
+_OWNERS_MAX: Final = 5  # custom resources that control each other
+Accepts = Callable[[Manifest], bool]
+"""Returns whether an option accepts an object."""
 
 
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> PatchObject:
@@ -43,7 +51,8 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
         hint = owned_hint(workload, inventory) or f"; only {known}"
         if workload.kind is JOB:
             hint = f"; use --set {target}:spec.parallelism={count}"
-        if any(inventory.pods_of(workload)):
+        is_copied = workload.kind.kind not in _NEVER_COPIED
+        if is_copied and any(True for _ in inventory.pods_of(workload)):
             hint += f"; fairlead fit --like {target} counts how many more of its pods fit"
         raise InputError(source, f"a {workload.kind.kind} cannot be scaled{hint}")
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
@@ -82,15 +91,27 @@ def _pods_control(workload: Manifest, inventory: Inventory) -> bool:
     return bool(names) and any(pod.metadata.name in names for pod in inventory.pods_of(workload))
 
 
-def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SCALABLE) -> str:
-    """Return a hint that names an object of `kinds` that `owner` controls; "" if there is none.
+def owned_hint(owner: Manifest, inventory: Inventory, accepts: Accepts | None = None) -> str:
+    """Return a hint that names an object that `owner` controls, and that an option accepts.
 
-    If there are several such objects, the hint names the object with the most replicas. Example:
-    `owner` is a DeploymentConfig of OpenShift, and the hint names its ReplicationController.
+    `accepts` returns whether the option accepts an object; by default, the option accepts the
+    SCALABLE kinds. If `owner` controls no such object itself, the hint names one that it controls
+    through other custom resources, as a Service of Knative does. If there are several, the hint
+    names the object with the most replicas. Return "" if there is none. Example: `owner` is a
+    DeploymentConfig of OpenShift, and the hint names its ReplicationController.
     """
-    owned = _controlled(owner, inventory, kinds)
-    largest = max(owned, key=lambda one: (_wanted(one), one.ref.name), default=None)
-    return "" if largest is None else f"; name its {largest.title}"
+    custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
+    owners = [owner]
+    for _ in range(_OWNERS_MAX):
+        owned = [
+            one for each in owners for one in _controlled(each, inventory, (*WORKLOADS, *custom))
+        ]
+        named = filter(accepts or (lambda one: one.kind in SCALABLE), owned)
+        largest = max(named, key=lambda one: (_wanted(one), one.ref.name), default=None)
+        if largest is not None:
+            return f"; name its {largest.title}"
+        owners = [one for one in owned if is_custom(one.kind.api_version)]
+    return ""
 
 
 def _controlled(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind]) -> Iterator[Manifest]:
