@@ -1,4 +1,4 @@
-"""The labels with which Kubernetes describes nodes: name, location, machine type.
+"""The labels that describe nodes: name, location, machine type, and whether a node is virtual.
 
 Labels with `beta` in their name are deprecated, but cloud providers still set them.
 
@@ -49,6 +49,17 @@ _PROVIDER_DOMAINS: Final = frozenset(
     )
 )  # fmt: skip
 
+_COMPUTE_TYPE: Final = "eks.amazonaws.com/compute-type"
+_FARGATE: Final = "fargate"
+# A Fargate node belongs to one pod and ends with this pod. A virtual kubelet runs in a pod of the
+# cluster, and may state thousands of cores that no machine has.
+_VIRTUAL: Final = {
+    # https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
+    _COMPUTE_TYPE: (_FARGATE, "a Fargate node ends with its pod"),
+    # upstream: virtual-kubelet node/nodeutil/controller.go
+    "type": ("virtual-kubelet", "a virtual node has no machine of its own"),
+}
+
 
 def is_provider_label(key: str) -> bool:
     """Return whether `key` is in a domain of Karpenter, EKS, GKE, AKS, NFD or NVIDIA.
@@ -67,3 +78,18 @@ def region_and_zone(labels: Mapping[str, str]) -> tuple[str, str]:
     # upstream: staging/src/k8s.io/component-helpers/node/topology/helpers.go: GetZoneKey
     region = labels.get(BETA_REGION, labels.get(REGION, ""))
     return region, labels.get(BETA_ZONE, labels.get(ZONE, ""))
+
+
+def is_fargate(labels: Mapping[str, str]) -> bool:
+    """Return whether a node with `labels` is a Fargate node, which runs a single pod."""
+    return labels.get(_COMPUTE_TYPE) == _FARGATE
+
+
+def is_virtual(labels: Mapping[str, str]) -> bool:
+    """Return whether a node with `labels` is virtual, so that sums of capacity leave it out."""
+    return bool(virtual_words(labels))
+
+
+def virtual_words(labels: Mapping[str, str]) -> str:
+    """Return why a node with `labels`, a virtual node, has no machine; "" if it is not virtual."""
+    return next((why for key, (value, why) in _VIRTUAL.items() if labels.get(key) == value), "")

@@ -114,7 +114,7 @@ def size(
     snapshot
         A file, a directory, or - for standard input.
     """
-    from fairlead.api.well_known_label import ZONE
+    from fairlead.api.well_known_label import ZONE, is_virtual
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
@@ -140,7 +140,6 @@ def size(
         parse_headroom,
         parse_survival,
     )
-    from fairlead.whatif.planner.node.drain_exemption import virtual_words
     from fairlead.whatif.snapshot.control_plane import is_control_plane
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
@@ -158,7 +157,7 @@ def size(
             change=_change(change, namespace),
         )
         types, model = read.instance_types(instance_types), read.model
-        virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]
+        virtual = [info.name for info in model.table.nodes() if is_virtual(info.labels)]
         kept = {*read.nodes("--keep", keep), *virtual}
         replaced = [info for info in model.table.nodes() if info.name not in kept]
         if not replaced:

@@ -11,9 +11,9 @@ from msgspec import Struct
 from fairlead.api.nodes.readiness import ready_condition
 from fairlead.api.nodes.taint import PREFER_NO_SCHEDULE, taint_text
 from fairlead.api.resource_name import is_extended_resource
-from fairlead.api.text.count import counted_of
+from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import ZONE, is_virtual
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
@@ -92,12 +92,15 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
 
     The explanation lists the nodes that take no new pods for now, with the reasons, and the
     requests and free resources of all other nodes. Rows of both kinds have the number of pending
-    pods for which there is room. If there are many nodes, their rows are grouped: by reason, or by
-    pool and taints. The model is unchanged afterwards.
+    pods for which there is room. Virtual nodes in service have no rows, and do not count in sums,
+    because the amounts that they state are not those of machines. If there are many nodes, their
+    rows are grouped: by reason, or by pool and taints. The model is unchanged afterwards.
     """
     out = out_of_service_rows(model, snapshot.inventory())
     gone = {row["node"] for row in out}
-    serving = [info for info in model.table.nodes() if info.name not in gone]
+    present = [info for info in model.table.nodes() if info.name not in gone]
+    virtual = sorted(info.name for info in present if is_virtual(info.labels))
+    serving = [info for info in present if not is_virtual(info.labels)]
     pending = sum(not model.cluster.node_of(pod) and not pod.terminating for pod in model.pods())
     tried = single_pods(model)
     with model.hypothesis():
@@ -111,9 +114,16 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     return TabularAnswer(
         kind="NodesExplanation",
         source=snapshot.source,
-        verdict=_verdict(len(serving), model.table.count, [*filter(None, map(_lacks, each))]),
+        verdict=(
+            "Only virtual nodes are in service."
+            if virtual and not serving
+            else _verdict(
+                len(serving), len(serving) + len(out), [*filter(None, map(_lacks, each))]
+            )
+        ),
         findings=(
             *_free(each),
+            *_virtual(model, virtual),
             *_pending(len(tried), placed.total(), returned),
             *_not_tried(pending - len(tried)),
         ),
@@ -127,6 +137,7 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
         ),
         facts={
             "nodes": model.table.count,
+            "virtual_nodes": virtual,
             "pending_pods": pending,
             "node_reasons": reasons,
             "pools": pools,
@@ -314,6 +325,17 @@ def _free(rows: Sequence[Row]) -> Iterator[str]:
     where = "these nodes" if len(rows) > 1 else "this node"
     one = f"; the most free on one node is {' and '.join(most)}" if len(rows) > 1 else ""
     yield f"Pods on {where} request {' and '.join(parts)}{one}."
+
+
+def _virtual(model: ClusterModel, names: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence about the virtual nodes `names`, which are in service."""
+    if names:
+        pods = sum(len(model.node(name).pods) for name in names)
+        one = len(names) == 1
+        yield (
+            f"{counted(len(names), 'virtual node')} {'is' if one else 'are'} not counted: "
+            f"{listed(names)}, with {counted(pods, 'pod')}."
+        )
 
 
 def _pending(pending: int, placed: int, returned: int | None) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Packing: measures of how tightly pods are placed, to compare placements of the same pods.
 
-Placements are compared by these measures:
+Virtual nodes are left out. Placements are compared by these measures:
 
     nodes in use             nodes with a pod that is neither static nor of a DaemonSet
     cpu, memory in use       the share of these nodes' cpu and memory that pods request; the same
@@ -23,6 +23,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.well_known_label import is_virtual
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -61,8 +62,11 @@ def packing(
     `price` returns the hourly price of a node, None if it is unknown. For all three placements,
     room is measured in pods as large as the largest pod of `without`.
     """
-    largest = _largest(without)
-    placements = (today, without, changed)
+    placements = [
+        [node for node in nodes if not is_virtual(node.labels)]
+        for nodes in (today, without, changed)
+    ]
+    largest = _largest(placements[1])
     requested = {name for nodes in placements for node in nodes for name in _requested(node)}
     resources = [_CPU, _MEMORY, *sorted(requested - {_CPU, _MEMORY, _PODS})]
     columns = [_measures(nodes, resources, largest, price) for nodes in placements]

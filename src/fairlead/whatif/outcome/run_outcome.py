@@ -287,7 +287,10 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
 
 
 class ResourceAllocation(Struct, frozen=True, kw_only=True):
-    """Total amounts of one resource on all nodes, at the start (`…_before`) and at the end."""
+    """Total amounts of one resource on all nodes, at the start (`…_before`) and at the end.
+
+    Virtual nodes do not count.
+    """
 
     resource: str
     allocatable_before: int

@@ -42,7 +42,7 @@ from fairlead.api.objects import ApiObject, Job
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import ARCH, OS
+from fairlead.api.well_known_label import ARCH, OS, is_virtual
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -51,7 +51,6 @@ from fairlead.engine.workloads.job.progress import replaces_failed_only
 from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
-from fairlead.whatif.planner.node.drain_exemption import virtual_words
 from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
@@ -186,8 +185,7 @@ class Rebalancer:
         table = planner.model.table
         self._counts = np.zeros(len(table.alive), np.bool_)  # by row
         for info in table.nodes():
-            is_virtual = bool(virtual_words(info.node))
-            self._counts[info.row] = takes_pods(info.node) and not is_virtual
+            self._counts[info.row] = takes_pods(info.node) and not is_virtual(info.labels)
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:

@@ -9,10 +9,11 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.quantity import whole_value
 from fairlead.api.resource_name import is_extended_resource
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import ZONE, is_virtual
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.scheduling.decision import Placement
@@ -165,12 +166,15 @@ def nodes_of_each_zone(model: ClusterModel, name: str) -> list[str]:
 def _nodes_of_each_kind(model: ClusterModel) -> tuple[list[NodeInfo], set[str]]:
     """Return the node to copy of each kind, smallest first, and the zones that take pods.
 
-    The result contains only the _COPIES_MAX largest nodes.
+    The result contains only the _COPIES_MAX largest nodes. Virtual nodes are left out, because
+    nobody adds a copy of them.
     """
     kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
     working: set[str] = set()  # zones
     devices = DeviceKinds(model)
     for info in model.table.nodes():
+        if is_virtual(info.labels):
+            continue
         kinds[_kind_of(info, devices)].append(info)
         if takes_pods(info.node):
             working.add(info.labels.get(ZONE, ""))
@@ -181,9 +185,14 @@ def size_problem(model: ClusterModel, pod: PodInfo) -> str:
     """Return which requests of `pod` exceed the size of every node, as text; "" if no request does.
 
     The size of a node includes devices that cannot be allocated now, for example because the device
-    plugin has stopped.
+    plugin has stopped. A virtual node counts only if the pod tolerates its taints.
     """
-    names, nodes = model.table.resources.names, list(model.table.nodes())
+    names = model.table.resources.names
+    nodes = [
+        one
+        for one in model.table.nodes()
+        if not is_virtual(one.labels) or _tolerates_taints(pod, one)
+    ]
     if not nodes:
         return ""
     short = {
@@ -197,6 +206,11 @@ def size_problem(model: ClusterModel, pod: PodInfo) -> str:
     if missing:
         return f"no node has {' or '.join(missing)}"
     return f"no node is large enough; the largest has {amounts_text(short)}" if short else ""
+
+
+def _tolerates_taints(pod: PodInfo, info: NodeInfo) -> bool:
+    taints, tolerations = info.node.spec.taints, pod.pod.spec.tolerations
+    return find_untolerated(taints, tolerations, (NO_SCHEDULE, NO_EXECUTE)) is None
 
 
 def _size_of(info: NodeInfo, column: int, resource: str) -> int:

@@ -16,7 +16,7 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.run_verdict import run_verdict
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, moves_within
-from fairlead.whatif.outcome.comparison.node_pool import node_pools
+from fairlead.whatif.outcome.comparison.node_pool import VIRTUAL_NODES, node_pools
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     NodeEnd,
@@ -281,7 +281,9 @@ def _summary(outcome: RunOutcome) -> Summary:
 
 def _resources(outcome: RunOutcome, without: RunOutcome | None) -> list[ResourceRow]:
     rows: list[ResourceRow] = []
-    for pool in node_pools(without or outcome, outcome, ()):  # one pool with all nodes
+    for pool in node_pools(without or outcome, outcome, ()):  # one pool with all other nodes
+        if pool.name == VIRTUAL_NODES:
+            continue
         for name in (one.resource for one in outcome.allocations):
             row: ResourceRow = {
                 "name": name,

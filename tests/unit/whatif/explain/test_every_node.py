@@ -10,6 +10,7 @@ from fairlead.cli.main import run
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.pod import explain_pod
 from fairlead.whatif.explain.room_for_pending import room_if_returned, single_pods
 from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -45,6 +46,40 @@ def pending(make, name, *, cpu="1", owner="web", **spec):
     pod = make.pod(name, owner=owner, cpu=cpu, **spec)
     pod["status"] = {"phase": "Pending"}
     return pod
+
+
+def virtual_node(make, name="aci"):
+    node = make.node(name, "10k", type="virtual-kubelet")
+    node["spec"] = {"taints": [{"key": "virtual-kubelet.io/provider", "effect": "NoSchedule"}]}
+    return node
+
+
+def test_virtual_nodes_do_not_count(explained, make):
+    """A virtual node states far more cores than all machines together."""
+    fargate = make.node("f", "2", **{"eks.amazonaws.com/compute-type": "fargate"})
+    pod = make.pod("job", node_name="f")
+    answer = explained(make.node("a"), virtual_node(make), fargate, pod)
+    assert answer.verdict == "The node takes new pods."
+    free, virtual = answer.findings
+    assert free.startswith("Pods on this node request 0 of 4 cpu and ")
+    assert virtual == "2 virtual nodes are not counted: aci, f, with 1 pod."
+    assert [row["node"] for row in rows(answer, "in_service")] == ["a"]
+    assert answer.to_json()["virtual_nodes"] == ["aci", "f"]
+
+
+def test_a_cluster_may_have_only_virtual_nodes(explained, make):
+    answer = explained(virtual_node(make))
+    assert answer.verdict == "Only virtual nodes are in service."
+    assert answer.findings == ("1 virtual node is not counted: aci, with 0 pods.",)
+
+
+def test_a_virtual_node_does_not_make_a_pod_fit(snapshot, make):
+    """A pod that does not tolerate the taint of the virtual node is too large for all others."""
+    nodes = [make.node("a"), virtual_node(make)]
+    found = explain_pod(snapshot(*nodes, make.pod("p", cpu="16")), "pod/p")
+    assert found.new_node.refusal == "no node is large enough; the largest has 4 cpu"
+    tolerant = make.pod("p", cpu="16k", tolerations=[{"operator": "Exists"}])
+    assert explain_pod(snapshot(*nodes, tolerant), "pod/p").new_node.like != "aci"
 
 
 @pytest.mark.parametrize("target", ["nodes", "node", "no"])

@@ -63,6 +63,14 @@ def test_the_room_for_pods_is_limited_by_all_their_resources():
     assert found["nvidia.com/gpu in use (%)"] == (37.5, 37.5)
 
 
+def test_virtual_nodes_are_left_out():
+    virtual = replace(
+        node("v", 5), labels={"type": "virtual-kubelet"}, allocatable={"cpu": 10**7, "pods": 5000}
+    )
+    machines = [node("a", 3), node("b", 3)]
+    assert measured([*machines, virtual], [*machines, virtual]) == measured(machines, machines)
+
+
 def test_daemonset_pods_do_not_count_as_use_of_a_node():
     found = measured([node("a", 3), node("b", 1, daemons=1)], [node("a", 3), node("b")])
     assert found["nodes in use"] == (1, 1)

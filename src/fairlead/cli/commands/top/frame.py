@@ -19,13 +19,13 @@ from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.api.well_known_label import is_virtual
 from fairlead.apiserver.printers.age import human_duration
 from fairlead.cli.commands.top.reading import Event, Reading, Usage
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.planner.node.drain_exemption import virtual_words
 
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
@@ -189,8 +189,10 @@ def _print_summary(
     nodes = counted(len(loads), "node") + (f" ({', '.join(marks)})" if marks else "")
     now = format_timestamp(reading.now) if reading.now else ""
     print_line(console, f"{reading.name}  {nodes}, {pods}  {now}", "bold")
+    # A virtual node often states far more than all machines together.
+    virtual = _sum(one.allocatable for one in loads if is_virtual(one.node.metadata.labels))
+    loads = [one for one in loads if not is_virtual(one.node.metadata.labels)]
     offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)
-    virtual = _sum(one.allocatable for one in loads if virtual_words(one.node))
     unschedulable = _sum(one.allocatable for one in loads if not _is_schedulable(one.node))
     measured = [one for one in loads if one.used is not None]
     used = _sum(one.used for one in loads if one.used is not None)
@@ -200,10 +202,10 @@ def _print_summary(
         text = (
             f"{resource:<7} requested {percent_text(part, whole)} of {amount_text(resource, whole)}"
         )
-        parts = (virtual, "virtual"), (unschedulable, "unschedulable")
-        if found := [(amount, what) for one, what in parts if (amount := getattr(one, resource))]:
-            words = (f"{amount_text(resource, amount)} on {what} nodes" for amount, what in found)
-            text += f" ({', '.join(words)})"
+        if amount := getattr(unschedulable, resource):
+            text += f" ({amount_text(resource, amount)} on unschedulable nodes)"
+        if amount := getattr(virtual, resource):
+            text += f" without {amount_text(resource, amount)} on virtual nodes"
         if measured:
             base = getattr(usable, resource)
             text += f", used {percent_text(getattr(used, resource), base)}"

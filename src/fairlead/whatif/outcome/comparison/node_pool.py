@@ -2,21 +2,25 @@
 
 Nodes with the same value of a label form a pool. If no label is given, all nodes are one pool. Only
 pods on ready nodes count, because pods on other nodes do not run. Amounts include only schedulable
-nodes, which are ready and not cordoned. Pods cannot use the free resources of other nodes.
+nodes, which are ready and not cordoned. Pods cannot use the free resources of other nodes. Virtual
+nodes are a pool of their own without allocatable amounts, because no machine has these amounts.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.well_known_label import is_virtual
 from fairlead.whatif.outcome.run_outcome import NodeEnd, RunOutcome
 from fairlead.whatif.snapshot.node_pool import PoolNames
 
 ALL_NODES: Final = "all nodes"
+MACHINES: Final = "all but virtual nodes"
+VIRTUAL_NODES: Final = "virtual nodes"
 NO_POOL: Final = "no pool"
 
 
@@ -69,13 +73,19 @@ def node_pools(
     The pools whose nodes the change affects come first, even if these nodes are back at the end.
     Then come the pools with other differences, and finally the pools without differences. The pools
     of each of these groups are sorted by name. If there are several labels, the first label that a
-    node has decides its pool (`PoolNames`). If `labels` is (), all nodes are one pool.
+    node has decides its pool (`PoolNames`). If `labels` is (), all nodes are one pool, except the
+    virtual nodes.
     """
-    names = None
-    if labels:
-        every = (node.labels for node in (*changed.nodes, *without.nodes))
-        names = PoolNames.of(labels, every)
-    after, before = _by_pool(changed.nodes, names), _by_pool(without.nodes, names)
+    every = [node.labels for node in (*changed.nodes, *without.nodes)]
+    names = PoolNames.of(labels, every) if labels else None
+    single = MACHINES if any(map(is_virtual, every)) else ALL_NODES
+
+    def pool_of(node: NodeEnd) -> str:
+        if is_virtual(node.labels):
+            return VIRTUAL_NODES
+        return single if names is None else names.name(node.labels) or NO_POOL
+
+    after, before = _by_pool(changed.nodes, pool_of), _by_pool(without.nodes, pool_of)
     pools = [
         NodePoolOutcome(
             name=name,
@@ -86,8 +96,8 @@ def node_pools(
             cordoned=len(_cordoned(after[name])),
             pods=sum(len(node.pods) for node in after[name] if node.is_ready),
             pods_without=sum(len(node.pods) for node in before[name] if node.is_ready),
-            allocatable=_sum(node.allocatable for node in _schedulable(after[name])),
-            allocatable_without=_sum(node.allocatable for node in _schedulable(before[name])),
+            allocatable=_allocatable(after[name]),
+            allocatable_without=_allocatable(before[name]),
             requested=_sum(node.requested for node in _schedulable(after[name])),
             requested_without=_sum(node.requested for node in _schedulable(before[name])),
             is_cordoned_anew=_cordoned(after[name]) != _cordoned(before[name]),
@@ -111,12 +121,17 @@ def _out_of_service(run: RunOutcome) -> set[str]:
     return failed | {one.node for one in run.drains}
 
 
-def _by_pool(nodes: Iterable[NodeEnd], names: PoolNames | None) -> dict[str, list[NodeEnd]]:
+def _by_pool(
+    nodes: Iterable[NodeEnd], pool_of: Callable[[NodeEnd], str]
+) -> dict[str, list[NodeEnd]]:
     pools: dict[str, list[NodeEnd]] = defaultdict(list)
     for node in nodes:
-        name = ALL_NODES if names is None else names.name(node.labels) or NO_POOL
-        pools[name].append(node)
+        pools[pool_of(node)].append(node)
     return pools
+
+
+def _allocatable(nodes: Iterable[NodeEnd]) -> dict[str, int]:
+    return _sum(node.allocatable for node in _schedulable(nodes) if not is_virtual(node.labels))
 
 
 def _schedulable(nodes: Iterable[NodeEnd]) -> Iterator[NodeEnd]:

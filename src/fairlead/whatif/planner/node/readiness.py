@@ -6,8 +6,9 @@ from typing import Final
 
 from fairlead.api.nodes.readiness import is_ready_node
 from fairlead.api.objects import Node
+from fairlead.api.well_known_label import is_fargate
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
-from fairlead.whatif.planner.node.drain_exemption import deletion_words, is_fargate
+from fairlead.whatif.planner.node.drain_exemption import deletion_words
 
 _TAINTS: Final = frozenset({NOT_READY, UNREACHABLE})
 
@@ -21,4 +22,4 @@ def takes_pods(node: Node) -> bool:
     """
     is_tainted = any(taint.key in _TAINTS for taint in node.spec.taints)
     is_ready = is_ready_node(node) and not is_tainted
-    return is_ready and not is_fargate(node) and not deletion_words(node)
+    return is_ready and not is_fargate(node.metadata.labels) and not deletion_words(node)

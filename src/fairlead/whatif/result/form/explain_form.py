@@ -218,6 +218,9 @@ class NodesExplanationForm(AnswerForm, kw_only=True, tag="NodesExplanation"):
     """`fairlead explain nodes`: which nodes take new pods, and what is free on them."""
 
     nodes: Annotated[int, about("number of nodes")]
+    virtual_nodes: Annotated[
+        list[str], about("the virtual nodes in service, which the tables leave out")
+    ]
     pending_pods: Annotated[int, about("number of pending pods")]
     node_reasons: Annotated[
         list[ReturningReasonForm], about("why nodes take no new pods, by reason")

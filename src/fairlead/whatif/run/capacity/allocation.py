@@ -13,7 +13,7 @@ from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import belongs_to_node, condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import ZONE, is_virtual
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
@@ -83,7 +83,7 @@ class RequestsByShape:
 def requested_in(cluster: Cluster) -> dict[str, int]:
     """Return the requests of all bound pods, by resource, and the number of these pods as `pods`.
 
-    CPU is in millicores, other resources are in units.
+    CPU is in millicores, other resources are in units. Pods on virtual nodes do not count.
     """
     shapes = cluster.bound_shapes()
     total: dict[str, int] = {PODS: shapes.total()}
@@ -91,15 +91,22 @@ def requested_in(cluster: Cluster) -> dict[str, int]:
         for column, amount in shape.load:
             name = cluster.table.resources.names[column]
             total[name] = total.get(name, 0) + amount * count
+    for info in cluster.table.nodes():
+        if is_virtual(info.labels):
+            total[PODS] -= len(info.pods)
+            for column, name in enumerate(cluster.table.resources.names):
+                if amount := info.requested_of(column):
+                    total[name] -= amount
     return total
 
 
 def allocatable_in(cluster: Cluster) -> dict[str, int]:
-    """Return the allocatable amounts of all nodes by resource.
+    """Return the allocatable amounts of all nodes, except virtual nodes, by resource.
 
     CPU is in millicores, other resources are in units.
     """
-    return _sum(allocatable_of(info.node) for info in cluster.table.nodes())
+    nodes = (info.node for info in cluster.table.nodes() if not is_virtual(info.labels))
+    return _sum(map(allocatable_of, nodes))
 
 
 def allocatable_of(node: Node) -> dict[str, int]:
@@ -141,12 +148,12 @@ def nodes_in(manifests: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
 def allocations(
     nodes: Iterable[NodeEnd], before: Mapping[str, int], offered_before: Mapping[str, int]
 ) -> tuple[ResourceAllocation, ...]:
-    """Return the allocation of each resource of `nodes`.
+    """Return the allocation of each resource of `nodes`, except virtual nodes.
 
     The allocations are sorted by `resource_rank`. `before` contains the requests at the start, and
     `offered_before` contains the allocatable amounts at the start.
     """
-    nodes = tuple(nodes)
+    nodes = [node for node in nodes if not is_virtual(node.labels)]
     offered = _sum(node.allocatable for node in nodes)
     requested = _sum(node.requested for node in nodes)
     return tuple(

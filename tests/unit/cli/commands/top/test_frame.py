@@ -91,15 +91,15 @@ def test_the_summary_names_three_of_the_objects_that_are_left_out(frame):
     )
 
 
-def test_the_summary_says_how_much_is_on_virtual_nodes(frame):
+def test_the_summary_leaves_out_virtual_nodes_and_says_so(frame):
     """A virtual node often offers far more than all machines together."""
     virtual = node("v")
     virtual.metadata.labels["type"] = "virtual-kubelet"
     virtual.status.allocatable.update(cpu="10k", memory="100Ti")
     head = frame(nodes=(node("a"), virtual), pods=(pod("x", "a"),), node_usage={})[1:3]
     assert head == [
-        "cpu     requested 0.0% of 10,004 (10,000 on virtual nodes)",
-        "memory  requested 0.0% of 100Ti (100Ti on virtual nodes)",
+        "cpu     requested 25.0% of 4 without 10,000 on virtual nodes",
+        "memory  requested 6.2% of 16.0Gi without 100Ti on virtual nodes",
     ]
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import fairlead
+from fairlead.api.well_known_label import _VIRTUAL
 from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.similarity import _PROVIDER_LABELS
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import IN_TREE_KINDS
 from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import FACT_LABELS
 from fairlead.whatif.configuration.autoscaling.open_cost_price import _SPOT_LABELS
-from fairlead.whatif.planner.node.drain_exemption import _VIRTUAL
 from fairlead.whatif.snapshot.anonymization.anonymizer import anonymised
 from fairlead.whatif.snapshot.anonymization.published_label import is_kept_value, is_published
 from fairlead.whatif.snapshot.node_pool import POOL_LABELS
