@@ -58,6 +58,7 @@ from fairlead.whatif.run.pod_timing.runtime import (
     unmatched,
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.snapshot.dump_note import kueue_notes
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import matching_pods, samples
@@ -174,6 +175,9 @@ def _controller_notes(change: ClusterChange, effect: Effect, snapshot: Snapshot)
 
     If there is no change, yield the notes about all controllers of the dump that are not simulated.
     """
+    workloads = (one.workload for one in effect.workloads)
+    lost = frozenset((one.object_kind, one.namespace, one.name) for one in workloads)
+    yield from kueue_notes(snapshot.manifests, lost if change.words else None)
     if not any(map(_has_unusual_owner, samples(snapshot.manifests))):
         return
     # Imported only if it is needed.
@@ -182,12 +186,8 @@ def _controller_notes(change: ClusterChange, effect: Effect, snapshot: Snapshot)
         unsimulated_controllers,
     )
 
-    workloads = (one.workload for one in effect.workloads)
-    lost = LostPods(
-        frozenset((one.object_kind, one.namespace, one.name) for one in workloads),
-        frozenset(one.pdb for one in effect.budgets),
-    )
-    yield from unsimulated_controllers(snapshot.manifests, lost if change.words else None)
+    lost_pods = LostPods(lost, frozenset(one.pdb for one in effect.budgets))
+    yield from unsimulated_controllers(snapshot.manifests, lost_pods if change.words else None)
 
 
 def _has_unusual_owner(manifest: Manifest) -> bool:

@@ -49,7 +49,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun
-from fairlead.whatif.planner.plan_note import error_notes, with_simulation
+from fairlead.whatif.planner.plan_note import error_notes, rules_notes, with_simulation
 from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
@@ -79,8 +79,12 @@ class PlanInput:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes about the input, and about errors that have occurred in `model` so far."""
-        return (*error_notes(self.model.errors), *self.input_notes)
+        """The notes about the input, and about the placements in `model` so far."""
+        return (
+            *error_notes(self.model.errors),
+            *rules_notes(self.model),
+            *self.input_notes,
+        )
 
     def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:
         """Return `notes` and the notes of `experiment`; `runs` are its simulations of drains.
@@ -268,6 +272,7 @@ def read_plan_input(
         autoscale=autoscale,
         places_gangs=places_gangs,
         lost=None if removes_pods else NO_LOST_PODS,
+        about=lambda pod: removes_pods or plans_nodes or not pod.pod.spec.node_name,
     )
     pods = () if changed is None else changed.pods
     stateful_sets = frozenset() if changed is None else changed.stateful_sets

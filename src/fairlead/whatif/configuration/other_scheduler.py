@@ -52,22 +52,22 @@ def other_schedulers(scheduler: SchedulerConfig, manifests: Iterable[Manifest]) 
 
 def with_other_schedulers(
     scheduler: SchedulerConfig, names: Collection[str], owned: Collection[str]
-) -> tuple[SchedulerConfig, str]:
-    """Return `scheduler` with new profiles for `names`, and a note about the new profiles.
+) -> tuple[SchedulerConfig, tuple[str, ...]]:
+    """Return `scheduler` with new profiles for `names`, and the names of the new profiles.
 
     `names` are scheduler names, and `owned` are the scheduler names of the batch scheduler. A name
     gets a new profile if it has no profile and is not in `owned`. The new profile is a copy of the
-    profile `default-scheduler`, or of the first profile if there is no `default-scheduler`. The
-    note is "" if no profile is added.
+    profile `default-scheduler`, or of the first profile if there is no `default-scheduler`.
+    `rules_note` returns the note about the pods with these names.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
-    missing = [name for name in names if name not in profiles and name not in owned]
+    missing = tuple(name for name in names if name not in profiles and name not in owned)
     if not missing:
-        return scheduler, ""
+        return scheduler, ()
     model = profiles.get(DEFAULT_SCHEDULER, scheduler.profiles[0])
     more = [replace(model, scheduler_name=name) for name in missing]
     profiles_of_all = (*scheduler.profiles, *more)
-    return dataclasses.replace(scheduler, profiles=profiles_of_all), rules_note(missing)
+    return dataclasses.replace(scheduler, profiles=profiles_of_all), missing
 
 
 def rules_note(names: Collection[str]) -> str:

@@ -68,6 +68,7 @@ from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.configuration.other_scheduler import (
     no_scheduler,
     other_schedulers,
+    rules_note,
     unknown_schedulers,
     with_other_schedulers,
 )
@@ -396,7 +397,8 @@ def _with_profile(
     """
     name = pod.spec.scheduler_name
     others = other_schedulers(config, snapshot.manifests)
-    return with_other_schedulers(config, (name,) if name in others else (), ())
+    config, guessed = with_other_schedulers(config, (name,) if name in others else (), ())
+    return config, rules_note(guessed) if guessed else ""
 
 
 def _explanation(

@@ -29,6 +29,7 @@ from fairlead.apiserver.kind import (
 from fairlead.engine.batch.info.group import group_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint, scalable_part
@@ -77,7 +78,7 @@ from fairlead.whatif.planner.new_pod import (
     new_pods_of_file,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
-from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.planner.plan_note import plan_notes, rules_notes
 from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -146,8 +147,15 @@ def explain_object(
         answer = _with_groups(answer, pods, snapshot, scheduler, batch)
     is_budget = found.kind is POD_DISRUPTION_BUDGET
     budgets = {found.ref.key} if is_budget else budgets_of(pods, snapshot.manifests)
-    notes = plan_notes(snapshot, model, release, lost=LostPods(budgets=frozenset(budgets)))
-    return replace(answer, notes=(*answer.notes, *notes))
+    keys = {pod.key for pod in pods}
+    notes = plan_notes(
+        snapshot,
+        model,
+        release,
+        lost=LostPods(budgets=frozenset(budgets)),
+        about=lambda pod: pod.key in keys,
+    )
+    return replace(answer, notes=(*answer.notes, *rules_notes(model), *notes))
 
 
 def _with_pods(named: Manifest, inventory: Inventory) -> Manifest:
@@ -200,8 +208,13 @@ def _explain_all(
         if kind is POD
         else explain_nodes(model, snapshot)
     )
-    notes = plan_notes(snapshot, model, release, lost=NO_LOST_PODS)
-    return replace(answer, notes=(*answer.notes, *notes))
+    notes = plan_notes(snapshot, model, release, lost=NO_LOST_PODS, about=_is_waiting)
+    return replace(answer, notes=(*answer.notes, *rules_notes(model), *notes))
+
+
+def _is_waiting(pod: PodInfo) -> bool:
+    """Return whether `pod` has no node."""
+    return not pod.pod.spec.node_name
 
 
 def _explain_pods(
@@ -304,14 +317,20 @@ def _explain_node(
     name = node.metadata.name
     pods = model.node(name).pods.values()
     in_dump = frozenset(pod.key for pod in pods)
+
+    def is_here(pod: PodInfo) -> bool:
+        return pod.key in in_dump
+
     lost = lost_with((one.pod for one in pods), snapshot.manifests)
     preempted = frozenset[str]()
     notes = activity_note(activity_of(model))
     if notes or node.metadata.deletion_timestamp:
         # In the baseline, the node may have other pods, or none.
-        notes = (*plan_notes(snapshot, model, release, lost=lost), *notes)
+        notes = (*plan_notes(snapshot, model, release, lost=lost, about=is_here), *notes)
     else:
-        base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model, lost=lost)
+        base = read_baseline(
+            snapshot, scheduler, release, NoProgress(), model=model, lost=lost, about=is_here
+        )
         model, notes = base.model, base.notes
         preempted = frozenset(one.pod.key for one in base.preempted if one.node == name)
     before = frozenset(pod.key for pod in model.node(name).pods.values())
@@ -319,7 +338,7 @@ def _explain_node(
     present = {pod.key for pod in model.node(name).pods.values()}
     left = (before | (preempted & in_dump)) - present
     answer = explain_node(planner, name, snapshot, in_dump, left)
-    return replace(answer, notes=(*answer.notes, *notes))
+    return replace(answer, notes=(*answer.notes, *rules_notes(model), *notes))
 
 
 def _explain_priority(
@@ -341,8 +360,8 @@ def _explain_priority(
         expected = (*_EXPLAINED, POD_GROUP)
         missing = snapshot.inventory().find(SOURCE, target, expected=expected)
         raise missing.refuse("cannot be explained")
-    notes = plan_notes(snapshot, model, release, lost=NO_LOST_PODS)
-    return replace(answer, notes=(*answer.notes, *notes))
+    notes = plan_notes(snapshot, model, release, lost=NO_LOST_PODS, about=_is_waiting)
+    return replace(answer, notes=(*answer.notes, *rules_notes(model), *notes))
 
 
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:

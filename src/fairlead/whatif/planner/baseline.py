@@ -11,7 +11,7 @@ baseline is the snapshot itself.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from fairlead.apiserver.kind import DEPLOYMENT, JOB, NODE, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.configuration.autoscaling.autoscaler import NO_AUTOSCALING, AutoscaleOptions
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
@@ -79,6 +80,7 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, progress: Progress, *,
     seed: int = 0, autoscale: AutoscaleOptions = NO_AUTOSCALING, model: ClusterModel | None = None,
     places_gangs: bool = False, lost: LostPods | None = None,
+    about: Callable[[PodInfo], bool] = lambda _: True,
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
@@ -88,12 +90,15 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     unchanged if no pods were starting, and the simulation creates no missing pods, deletes no
     surplus pods and ends no rollout.
 
-    `autoscale`, `places_gangs` and `lost` are used only for the notes (`plan_notes`). `model` is
-    the ClusterModel of `snapshot` with `scheduler` and `seed`, if the caller has made it.
+    `autoscale`, `places_gangs`, `lost` and `about` are used only for the notes (`plan_notes`).
+    `model` is the ClusterModel of `snapshot` with `scheduler` and `seed`, if the caller has made
+    it.
     """
     if model is None:
         model = ClusterModel(snapshot, scheduler, seed=seed)
-    notes = plan_notes(snapshot, model, choice, autoscale, places_gangs=places_gangs, lost=lost)
+    notes = plan_notes(
+        snapshot, model, choice, autoscale, places_gangs=places_gangs, lost=lost, about=about
+    )
     before, activity = _pods_by_workload(model), activity_of(model)
     lacking, surplus = _lacking(model, before), _with_surplus(model, before)
     if not (lacking or surplus or activity):
@@ -122,6 +127,7 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
         *([_started_words(activity.starting)] if activity.starting else []),
     )
     notes += (*words, *([_endless_words(endless)] if endless else []))
+    completed.guessed_schedulers |= _guessed_schedulers(model, completed)
     if words and (placed := _placed(model, completed)):
         notes += (f"{counted(placed, 'pending pod')} of the dump got a node first.",)
     preempted = finished.preempted
@@ -145,6 +151,17 @@ def _placed(model: ClusterModel, completed: ClusterModel) -> int:
     """Return the number of the waiting pods of `model` that have a node in `completed`."""
     waiting = {pod.id for pod in model.waiting_pods()}
     return sum(pod.id in waiting for info in completed.table.nodes() for pod in info.pods.values())
+
+
+def _guessed_schedulers(model: ClusterModel, completed: ClusterModel) -> set[str]:
+    """Return the schedulerNames without a profile of pods that have a node only in `completed`."""
+    bound = {pod.id for info in model.table.nodes() for pod in info.pods.values()}
+    return {
+        pod.pod.spec.scheduler_name
+        for info in completed.table.nodes()
+        for pod in info.pods.values()
+        if pod.id not in bound and not completed.has_profile(pod) and not completed.is_batch(pod)
+    }
 
 
 def activity_note(activity: DumpActivity) -> tuple[str, ...]:

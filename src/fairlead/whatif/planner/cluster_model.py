@@ -228,6 +228,8 @@ class ClusterModel:
         self._nominator = Nominator()
         self._tie_break = TieBreak(seed)
         self.errors = ModelErrors()
+        # The schedulerNames without a profile of the pods that `schedule` has placed or refused.
+        self.guessed_schedulers: set[str] = set()
         self._built = self._build(config)
         self.preempts = False
         self._placed: dict[str, _Placed] = {}
@@ -600,6 +602,8 @@ class ClusterModel:
         the kubelet of the node refuses the pod.
         """
         built, message = self.profile_of(pod), ""
+        if not self.has_profile(pod):
+            self.guessed_schedulers.add(pod.pod.spec.scheduler_name)
         for _ in range(_TRIES_MAX):
             cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)
             decision = run_consultation(cycle)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.count import counted
-from fairlead.apiserver.kind import DEVICE_TAINT_RULE, POD_GROUP
+from fairlead.apiserver.kind import DEVICE_TAINT_RULE, POD, POD_GROUP
 from fairlead.engine.state.pod_groups import GROUP
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     NO_AUTOSCALING,
     OFF,
@@ -17,7 +18,12 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 from fairlead.whatif.configuration.other_scheduler import rules_note, unknown_schedulers
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel, ModelErrors
-from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
+from fairlead.whatif.snapshot.dump_note import (
+    IGNORED_GROUPS,
+    IGNORED_RULES,
+    dump_notes,
+    kueue_notes,
+)
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (
     leaving_nodes,
@@ -25,7 +31,11 @@ from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (
     nodes_to_be_deleted,
 )
 from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.snapshot.unsimulated_controller import LostPods, unsimulated_controllers
+from fairlead.whatif.snapshot.unsimulated_controller import (
+    LostPods,
+    unsimulated_controllers,
+    workload_key,
+)
 
 _NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."
 _SIMULATED_EXTENDERS: Final = (
@@ -34,7 +44,7 @@ _SIMULATED_EXTENDERS: Final = (
 )
 
 
-def plan_notes(
+def plan_notes(  # noqa: PLR0913 - what the notes depend on
     snapshot: Snapshot,
     model: ClusterModel,
     choice: ReleaseChoice,
@@ -42,12 +52,16 @@ def plan_notes(
     *,
     places_gangs: bool = False,
     lost: LostPods | None = None,
+    about: Callable[[PodInfo], bool] = lambda _: True,
 ) -> tuple[str, ...]:
     """Return the notes about a plan for `snapshot`, each a sentence.
 
     If `autoscale` selects an autoscaler, the plan is a simulation in which the autoscaler acts and
     extenders are called. `places_gangs` is set if the plan places the pods of the batch scheduler.
     `lost` are the pods that the plan may remove from their nodes; None if it may remove any pod.
+    `about` returns whether the answer may be about a pod. Notes about Kueue, and about schedulers
+    that do not exist, are only about such pods. For the pods that the plan places, `rules_notes`
+    returns further notes.
     """
     release = read_release(choice)
     words = Releases(release, release).with_gates(model.gates).words
@@ -56,13 +70,8 @@ def plan_notes(
         one.kind is POD_GROUP and str(one.value.get("apiVersion")).startswith(f"{GROUP}/")
         for one in snapshot.manifests
     )
-    # Pods without a scheduler wait, so they follow no rules.
-    missing = (pod for pod in model.pods() if not model.has_profile(pod))
-    unprofiled = {pod.pod.spec.scheduler_name: pod for pod in missing}
-    found = {name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)}
-    batch = set() if places_gangs else {n for n in found if model.is_batch(unprofiled[n])}
-    others = found - batch
-    unknown = unprofiled.keys() - found
+    concerned = [pod for pod in model.pods() if about(pod)]
+    unknown = {pod.pod.spec.scheduler_name for pod in concerned if model.missing_scheduler(pod)}
     # A text shows only the first notes, so those about missing rules come first.
     return (
         *([words] if words else []),
@@ -70,12 +79,11 @@ def plan_notes(
         *unreadable_notes(snapshot.unreadable),
         *unsimulated_controllers(snapshot.manifests, lost),
         *dump_notes(snapshot),
+        *kueue_notes(snapshot.manifests, _keys_of(concerned)),
         *leaving_note(_leaving(snapshot, autoscale)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
-        *([rules_note(sorted(others))] if others else []),
         *unknown_schedulers(unknown),
-        *_moved_pods(model, batch),
         *_recommended(model.recommended_workloads),
         *_waiting_groups(model, are_placed=places_gangs),
     )  # fmt: skip
@@ -88,6 +96,23 @@ def with_simulation(notes: Iterable[str]) -> Iterator[str]:
     """
     for note in notes:
         yield _SIMULATED_EXTENDERS if note == _NO_EXTENDERS else note
+
+
+def _keys_of(pods: Iterable[PodInfo]) -> set[tuple[str, str, str]]:
+    """Return the keys of `pods` and of their controllers, for `kueue_notes`."""
+    keys = set()
+    for pod in pods:
+        keys |= {workload_key(pod.pod), (POD.kind, pod.namespace, pod.pod.metadata.name)}
+    return keys
+
+
+def rules_notes(model: ClusterModel) -> tuple[str, ...]:
+    """Return a note if a finished plan applies kube-scheduler's rules to pods of other schedulers.
+
+    `model` is the model in which the plan has placed pods.
+    """
+    names = sorted(model.guessed_schedulers)
+    return (rules_note(names),) if names else ()
 
 
 def error_notes(errors: ModelErrors) -> tuple[str, ...]:
@@ -123,22 +148,6 @@ def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
         by_cluster_autoscaler=is_karpenter,
         by_karpenter=not is_karpenter,
     )
-
-
-def _moved_pods(model: ClusterModel, batch: Collection[str]) -> Iterator[str]:
-    """Yield a note if there are bound pods whose schedulerName is in `batch`."""
-    found = {
-        name
-        for pod in model.pods()
-        if model.cluster.node_of(pod)
-        for name in [pod.pod.spec.scheduler_name]
-        if name in batch
-    }
-    if found:
-        yield (
-            f"If pods with schedulerName {' and '.join(sorted(found))} have to leave their nodes, "
-            "they follow kube-scheduler's rules here."
-        )
 
 
 def _waiting_groups(model: ClusterModel, *, are_placed: bool) -> Iterator[str]:

@@ -82,8 +82,9 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     `scheduler_words` name the configurations and plugins of the schedulers, for answers.
     `other_schedulers` are names of schedulers whose rules are unknown
-    (`configuration.other_scheduler`). `seed` determines the random choices. `ids_seed` determines
-    the uids and the generated names of new objects. If `ids_seed` is None, `seed` determines them.
+    (`configuration.other_scheduler`). `guessed_schedulers` are those of them that have a copy of
+    another profile (`with_batch`). `seed` determines the random choices. `ids_seed` determines the
+    uids and the generated names of new objects. If `ids_seed` is None, `seed` determines them.
     """
 
     title: str
@@ -115,6 +116,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     loads: WorkloadLoads = field(default_factory=dict)
     runs_cron_jobs: bool = False
     other_schedulers: tuple[str, ...] = ()
+    guessed_schedulers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -138,8 +140,8 @@ def with_batch(
     """
     found = _with_batch(experiment, options, steps)
     owned = () if found.batch is None else found.batch.ownership.scheduler_names
-    scheduler, note = with_other_schedulers(found.scheduler, found.other_schedulers, owned)
-    return replace(found, scheduler=scheduler, notes=(*found.notes, note)) if note else found
+    scheduler, guessed = with_other_schedulers(found.scheduler, found.other_schedulers, owned)
+    return replace(found, scheduler=scheduler, guessed_schedulers=guessed) if guessed else found
 
 
 def _with_batch(

@@ -71,6 +71,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.other_scheduler import (
     NO_SCHEDULER,
     no_scheduler,
+    rules_note,
     unknown_schedulers,
 )
 from fairlead.whatif.input.error import InputError
@@ -945,6 +946,10 @@ class ExperimentRun:
         Kinds that the dump lacks are noted only if some object has a uid. A uid shows that the
         objects come from an API server; hand-written inputs need not be complete.
         """
+        used = self._recorder.scheduler_names(since)
+        guessed = [one for one in self._experiment.guessed_schedulers if one in used]
+        if guessed:
+            yield rules_note(guessed)
         yield from self._controllers.notes(self._world.now)
         yield from metric_notes(autoscalers)
         if self._experiment.runs_cron_jobs and self._experiment.duration is None:

@@ -102,7 +102,11 @@ from fairlead.whatif.scenario.timed_event import (
     steps_of,
 )
 from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
-from fairlead.whatif.snapshot.dump_note import cluster_notes, unknown_kind_notes
+from fairlead.whatif.snapshot.dump_note import (
+    cluster_notes,
+    kueue_notes,
+    unknown_kind_notes,
+)
 from fairlead.whatif.snapshot.garbage_collection import without_collection
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
@@ -372,6 +376,7 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
             *unreadable_notes(dump.unreadable),
             *start_notes,
             *unsimulated_controllers(dump.manifests),
+            *kueue_notes(dump.manifests),
             *cluster_notes(dump),
             *audited.notes,
             *(() if simkube is None else simkube.notes),

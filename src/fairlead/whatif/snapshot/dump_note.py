@@ -15,7 +15,7 @@ upstream: pkg/features/kube_features.go, and CHANGELOG/CHANGELOG-1.32.md, 1.33 f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.api.json import Json, mapping
@@ -124,9 +124,8 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield sentences that what-ifs and planners show as notes about a dump.
 
     If all objects are hand-written, only some notes are possible. These notes are about empty
-    files, nodes that are starting, objects that Kueue has not admitted, pods on missing nodes, and
-    nodes without resources. Notes about unknown annotations, fields, kinds, quota scopes and limit
-    types are also possible.
+    files, nodes that are starting, pods on missing nodes, and nodes without resources. Notes about
+    unknown annotations, fields, kinds, quota scopes and limit types are also possible.
     """
     yield from snapshot.start_notes
     files = snapshot.files
@@ -154,17 +153,11 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield the notes about what the dump lacks, and about its version.
 
-    What-ifs and scenarios show these notes. If all objects are hand-written, only three kinds of
-    notes are possible: about pods on missing nodes, nodes without resources, and objects that Kueue
-    has not admitted.
+    What-ifs and scenarios show these notes. If all objects are hand-written, only two kinds of
+    notes are possible: about pods on missing nodes, and about nodes without resources.
     """
     manifests = snapshot.manifests
     objects = samples(manifests)  # of pods that are alike, only one
-    if any(one.kind is JOB or one.kind.group == _KUEUE for one in objects):
-        # Imported only if it is needed.
-        from fairlead.whatif.snapshot.kueue import waiting_notes  # noqa: PLC0415
-
-        yield from waiting_notes(objects)
     has_uids = any(one.ref.uid for one in objects)  # hand-written objects have none
     if has_uids:
         yield from _missing(objects, snapshot.unreadable)
@@ -176,6 +169,25 @@ def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
         yield from _other_versions(objects, manifests)
     yield from _without_nodes(manifests)
     yield from _without_allocatable(objects)
+
+
+def kueue_notes(
+    manifests: Iterable[Manifest], concerned: Collection[tuple[str, str, str]] | None = None
+) -> Iterator[str]:
+    """Yield a note about the objects of the dump `manifests` that Kueue has not admitted.
+
+    `concerned` are the pods and controllers that the answer is about, as in `LostPods.workloads`.
+    There is no note if Kueue manages none of them. If `concerned` is None, the answer is about the
+    whole cluster.
+    """
+    objects = samples(manifests)
+    if not any(one.kind is JOB or one.kind.group == _KUEUE for one in objects):
+        return
+    # Imported only if it is needed.
+    from fairlead.whatif.snapshot.kueue import manages_any, waiting_notes  # noqa: PLC0415
+
+    if concerned is None or manages_any(manifests, concerned):
+        yield from waiting_notes(objects)
 
 
 def lacks_pods(manifests: Iterable[Manifest]) -> bool:

@@ -10,7 +10,7 @@ apis/kueue/v1beta2/workload_types.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
@@ -29,7 +29,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import Form, decode_strictly
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.served_kind import is_custom
+from fairlead.whatif.snapshot.served_kind import full_kind, is_custom
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
@@ -261,6 +261,28 @@ def waiting_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
             f"Kueue has not admitted {count} of the dump: {listed(waiting, 2)}. Kueue is not "
             f"simulated, so this answer does not start {them} even if there is enough quota."
         )
+
+
+def manages_any(manifests: Iterable[Manifest], keys: Collection[tuple[str, str, str]]) -> bool:
+    """Return whether Kueue manages an object in `keys`, or the controller of such an object.
+
+    Each key is (kind, namespace, name); the kind is a result of `full_kind`. Kueue manages an
+    object with a queue, and an object that owns a Workload of Kueue.
+    """
+    managed: set[tuple[str, str, str]] = set()
+    controllers: set[tuple[str, str, str]] = set()
+    for one in manifests:
+        namespace, key = one.ref.namespace, (one.full_kind, one.ref.namespace, one.ref.name)
+        if _queue_of(one):
+            managed.add(key)
+        if (form := _workload_form(one)) is not None:
+            managed.update(
+                (full_kind(owner.kind, owner.api_version), namespace, owner.name)
+                for owner in form.metadata.owner_references
+            )
+        if key in keys and (owner := one.controller) is not None:
+            controllers.add((full_kind(owner.kind, owner.api_version), namespace, owner.name))
+    return not managed.isdisjoint(controllers) or any(key in managed for key in keys)
 
 
 def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Iterator[str]:

@@ -63,7 +63,7 @@ NO_LOST_PODS: Final = LostPods()
 def lost_with(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> LostPods:
     """Return `pods`, some pods of the dump `manifests`, as lost pods."""
     lost = list(pods)
-    return LostPods(frozenset(map(_workload_of, lost)), budgets_of(lost, manifests))
+    return LostPods(frozenset(map(workload_key, lost)), budgets_of(lost, manifests))
 
 
 def budgets_of(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> frozenset[str]:
@@ -80,7 +80,7 @@ def budgets_of(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> frozenset[
     )
 
 
-def _workload_of(pod: Pod) -> tuple[str, str, str]:
+def workload_key(pod: Pod) -> tuple[str, str, str]:
     """Return the controller of `pod`, or the pod itself, as in `LostPods`."""
     owner, meta = controller_of(pod.metadata), pod.metadata
     if owner is None:
@@ -140,7 +140,7 @@ def _custom_owners(manifests: Sequence[Manifest], lost: LostPods | None) -> Iter
 
 def _is_lost_with_controller(pod: Pod, lost: LostPods | None) -> bool:
     """Return whether the controller of `pod` is in `lost`; False if `pod` has no controller."""
-    return controller_of(pod.metadata) is not None and _loses(lost, *_workload_of(pod))
+    return controller_of(pod.metadata) is not None and _loses(lost, *workload_key(pod))
 
 
 def _eviction_policies(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> Iterator[str]:

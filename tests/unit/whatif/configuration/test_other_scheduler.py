@@ -15,7 +15,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.fit import fit
 from fairlead.whatif.planner.new_pod import pod_source
-from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.planner.plan_note import plan_notes, rules_notes
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -121,7 +121,7 @@ def test_fit_and_explain_know_the_same_schedulers_as_a_what_if(snapshot, make, i
     missing = f'no scheduler has the name "{MINE}"'
     if count is not None:
         assert fit(model, source, NoProgress()).count == count
-        assert NOTE in plan_notes(read, model, NO_CHOICE)
+        assert rules_notes(model) == (NOTE,)
         return
     with pytest.raises(InputError, match=missing):
         fit(model, source, NoProgress())
@@ -132,6 +132,27 @@ def test_fit_and_explain_know_the_same_schedulers_as_a_what_if(snapshot, make, i
     assert [row["why"] for row in answer.tables[0].rows] == [missing]
     assert UNKNOWN in answer.notes
     assert answer.findings[0] == f"One more pod would have no node: {missing}"
+
+
+def test_a_pod_that_the_change_does_not_concern_has_no_note(ask, make):
+    owner = web(make, schedulerName=MINE, replicas=2)
+    bound = [owned(make, f"web-{at}", node_name="a") for at in (1, 2)]
+    change = {"scale": ("deploy/web=2",)}
+    assert NOTE not in ask(owner, *bound, make.workload(), **change).changed.notes
+    pending = owned(make, "web-2", cpu="9")
+    assert NOTE in ask(owner, bound[0], pending, make.workload(), **change).changed.notes
+
+
+def test_an_answer_about_other_pods_has_no_notes_about_schedulers(snapshot, make):
+    """Neither about a running pod, nor about one that waits for a scheduler that does not exist."""
+    store = make.workload("ReplicaSet", "store")
+    running, waiting = owned(make, "web-1", node_name="a"), make.pod("p", schedulerName="other")
+    read = snapshot(make.node("a"), store, web(make, schedulerName=MINE), running, waiting)
+    model = ClusterModel(read, SchedulerConfig())
+    fit(model, pod_source(None, "rs/store", "", Inventory(read.manifests)), NoProgress())
+    assert rules_notes(model) == ()
+    notes = explain_object(read, "rs/store", SchedulerConfig(), NO_CHOICE).notes
+    assert not any("scheduler" in note for note in notes)
 
 
 def test_static_pods_are_no_evidence_of_a_scheduler(snapshot, make):

@@ -11,7 +11,7 @@ from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.fit import fit, fit_answer
 from fairlead.whatif.planner.new_pod import pod_source
-from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.planner.plan_note import plan_notes, rules_notes
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -102,20 +102,21 @@ def test_a_workload_of_volcano_does_not_promise_room_for_its_pods(snapshot, make
     )
 
 
-def test_the_notes_about_running_and_waiting_pods_of_volcano_agree(snapshot, make):
+def test_the_notes_about_moved_and_waiting_pods_of_volcano_agree(snapshot, make):
     read = snapshot(
         make.node("n"),
         make.pod("v-0", node_name="n", schedulerName="volcano"),
         make.pod("v-1", schedulerName="volcano"),
     )
-    running, waiting = plan_notes(read, ClusterModel(read, OFF), NO_CHOICE)[-2:]
-    assert running == (
-        "If pods with schedulerName volcano have to leave their nodes, they follow "
-        "kube-scheduler's rules here."
-    )
+    model = ClusterModel(read, OFF)
+    waiting = plan_notes(read, model, NO_CHOICE)[-1]
+    assert rules_notes(model) == ()
     assert waiting.startswith("1 waiting pod of the batch scheduler is not placed here")
-    placed = plan_notes(read, ClusterModel(read, OFF), NO_CHOICE, places_gangs=True)
-    assert placed[-2] == "Pods with schedulerName volcano follow kube-scheduler's rules here."
+    running = next(pod for pod in model.pods() if pod.pod.spec.node_name)
+    model.remove(running)
+    model.schedule(model.replacement(running))
+    note = "Pods with schedulerName volcano follow kube-scheduler's rules here."
+    assert rules_notes(model) == (note,)
 
 
 def test_waiting_pods_of_another_scheduler_with_bound_pods_are_placed_first(snapshot, make):

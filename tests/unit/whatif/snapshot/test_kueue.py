@@ -98,17 +98,27 @@ def test_a_new_custom_resource_is_not_said_to_start(snapshot, write, make):
     [([NO_QUOTA], True), ([], True), ([RESERVED, ADMITTED], False), (None, True)],
 )
 def test_a_note_names_what_kueue_has_not_admitted(snapshot, make, conditions, waits):
-    """The deletion may free quota, but only Kueue would start the Job then."""
-    held = job(make)
-    objects = [make.node("a"), make.pod("p", node_name="a"), held]
+    """The deletion frees quota, but only Kueue would start the other Job then."""
+    held, running = job(make), job(make, "other", suspend=False)
+    pod = make.pod("other-x", node_name="a")
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "other"}
+    pod["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    objects = [make.node("a"), held, running, pod, make.workload(replicas=0)]
     if conditions is not None:
         objects.append(workload(held, *conditions))
-    answer = what_if(snapshot(*objects), ClusterChange(delete=("pod/p",)))
+    read = snapshot(*objects)
+    answer = what_if(read, ClusterChange(delete=("job/other",)))
     note = (
         "Kueue has not admitted 1 workload of the dump: Job default/train. Kueue is not simulated, "
         "so this answer does not start it even if there is enough quota."
     )
     assert (note in answer.changed.notes) is waits
+    unrelated = what_if(read, ClusterChange(scale=("deploy/web=1",)))
+    assert note not in unrelated.changed.notes
+    explained = explain_object(read, "deploy/web", SchedulerConfig(), NO_CHOICE)
+    assert note not in explained.notes
+    explained = explain_object(read, "job/other", SchedulerConfig(), NO_CHOICE)
+    assert (note in explained.notes) is waits
 
 
 def test_a_new_suspended_job_stays_suspended(snapshot, write, make):

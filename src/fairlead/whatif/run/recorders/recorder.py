@@ -767,6 +767,13 @@ class Recorder(Struct):
         tracks = map(self._tracks.get, keys)
         return all(one is not None and one.state != PENDING for one in tracks)
 
+    def scheduler_names(self, begin: Instant) -> set[str]:
+        """Return the schedulerNames of pods that were bound at or after `begin` or still wait."""
+        made = self._tracks.made() if self.counts.has_pending() else ()
+        waiting = (one.pod for _, one in made if one.state == PENDING)
+        bound = (pod for pod, _, until in self._bound if until >= begin)
+        return {pod.spec.scheduler_name for pod in (*bound, *waiting)}
+
     def waits(self, begin: Instant) -> list[PodWait]:
         """Return the waits of pods that were bound at or after `begin` or still wait.
 
