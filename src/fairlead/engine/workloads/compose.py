@@ -62,7 +62,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
 def volume_controller(config: VolumesConfig, workloads: WorkloadsConfig) -> Volumes:
     """Return the controller of volumes and claims."""
     if not workloads.serves_clients:
-        return Volumes(config)
+        return Volumes(config, provisions_old=False)
     from fairlead.engine.workloads.volumes.claim_event import ClaimEvents  # noqa: PLC0415
 
     output = ClaimEvents(provisions=config.provisions)

@@ -12,6 +12,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import PersistentVolumeClaim, Pod, StorageClass
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
+from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
 from fairlead.whatif.snapshot.inventory import Inventory
 
 _DELAYED: Final = "WaitForFirstConsumer"
@@ -60,4 +61,6 @@ def _why_unbound(name: str | None, inventory: Inventory) -> str:
     storage_class = decode_as(StorageClass, found.value)
     if storage_class.volume_binding_mode == _DELAYED:
         return ""
+    if storage_class.provisioner in NO_PROVISIONER:
+        return f"no PersistentVolume is bound to it, and StorageClass {name} has no provisioner"
     return f"it waits for the provisioner {storage_class.provisioner} of StorageClass {name}"

@@ -144,6 +144,7 @@ from fairlead.whatif.run.recorders.workload_recorder import Step
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.run_note import (
     deleted_namespaces,
+    failing_provisioner_notes,
     held_namespaces,
     ignored_call_note,
     ignored_notes,
@@ -1005,19 +1006,17 @@ class ExperimentRun:
         )
 
     def _pending_notes(self, ends: Collection[PodEnd]) -> Iterator[str]:
-        """Yield notes about pending pods whose scheduler or StorageClass does not exist."""
+        """Yield notes about pending pods without a scheduler, StorageClass or provisioner."""
         if not self._recorder.counts.has_pending():
             return  # Most runs end without pending pods, and reading all pods takes time.
         yield from unknown_schedulers(self._unknown_names(ends))
         pending = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
         if not pending:
             return
-        pods = self._recorder.pods_of(pending)
-        yield from missing_class_notes(
-            self._world.store,
-            self._experiment.initial,
-            (pod for _, _, pod, node in pods if not node),
-        )
+        store = self._world.store
+        pods = [pod for _, _, pod, node in self._recorder.pods_of(pending) if not node]
+        yield from missing_class_notes(store, self._experiment.initial, pods)
+        yield from failing_provisioner_notes(store, pods, self._start)
 
     def _unknown_names(self, ends: Collection[PodEnd]) -> set[str]:
         """Return the schedulerNames for which pods in `ends` stay pending without a scheduler."""

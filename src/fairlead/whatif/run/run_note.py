@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import PersistentVolumeClaim, Pod
+from fairlead.api.objects import PersistentVolumeClaim, Pod, StorageClass
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -22,6 +22,8 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.volumes.binding_step import lacks_provisioner
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.dump_note import (
@@ -96,6 +98,34 @@ def missing_class_notes(
         yield (
             f"Pods wait for claims of a StorageClass that does not exist: {classes}."
             f"{'' if listed_at_first.issuperset(claims) else remedy}"
+        )
+
+
+def failing_provisioner_notes(
+    store: Store, pending: Iterable[Pod], start: Instant
+) -> Iterator[str]:
+    """Yield a note if `pending` pods wait for claims whose provisioners failed in the dump.
+
+    `start` is the time of the dump, and `store` has the objects at the end of the run.
+    """
+    found: dict[str, str] = {}
+    for pod in pending:
+        for name in all_claims(pod):
+            value = store.find(PERSISTENT_VOLUME_CLAIM, pod.metadata.namespace, name)
+            if value is None:
+                continue
+            claim = decode_as(PersistentVolumeClaim, value)
+            of_class = store.find(STORAGE_CLASS, "", claim.spec.storage_class_name or "")
+            storage_class = None if of_class is None else decode_as(StorageClass, of_class)
+            if storage_class is not None and lacks_provisioner(claim, storage_class, start):
+                found[claim.key] = storage_class.provisioner
+    if found:
+        claims = "PersistentVolumeClaim" if len(found) == 1 else "PersistentVolumeClaims"
+        have = "has" if len(found) == 1 else "have"
+        yield (
+            f"{claims} {listed(sorted(found), _NAMED_MAX)} {have} waited for at least 5m for "
+            f"{listed(sorted(set(found.values())), _NAMED_MAX)}, so this answer assumes that the "
+            "provisioner fails."
         )
 
 

@@ -934,6 +934,7 @@ def test_the_failures_of_a_job_are_stated(explained, make, status, rest):
     [
         ("gone", "StorageClass gone does not exist"),
         ("now", "it waits for the provisioner example.com of StorageClass now"),
+        ("none", "no PersistentVolume is bound to it, and StorageClass none has no provisioner"),
         ("later", None),
         ("", "it has no StorageClass, and no PersistentVolume is bound to it"),
     ],
@@ -942,8 +943,12 @@ def test_an_unbound_claim_of_a_pending_pod_is_named(explained, snapshot, make, c
     """The scheduler's message names neither the claim nor the reason."""
     classes = [
         {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
-         "provisioner": "example.com", "volumeBindingMode": mode}
-        for name, mode in (("now", "Immediate"), ("later", "WaitForFirstConsumer"))
+         "provisioner": by, "volumeBindingMode": mode}
+        for name, mode, by in (
+            ("now", "Immediate", "example.com"),
+            ("none", "Immediate", "kubernetes.io/no-provisioner"),
+            ("later", "WaitForFirstConsumer", "example.com"),
+        )
     ]  # fmt: skip
     claim = {
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",

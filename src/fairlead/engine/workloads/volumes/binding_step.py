@@ -13,12 +13,15 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundCl
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.api.pods.volumes import BOUND
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -37,6 +40,15 @@ from fairlead.engine.workloads.volumes.volume_index import (
     is_volume_bound_to_claim,
     satisfies,
 )
+
+FAILING_AFTER: Final = seconds(300)
+"""The age from which a claim without a volume shows that its provisioner fails.
+
+A volume is usually created within seconds, and a provisioner repeats a failed creation at least
+every five minutes.
+
+source: kubernetes-csi/external-provisioner/cmd/csi-provisioner/csi-provisioner.go: retryIntervalMax
+"""
 
 
 class StepKind(Enum):
@@ -109,6 +121,28 @@ def _provision_step(
     if storage_class is None or storage_class.provisioner in NO_PROVISIONER:
         return None
     return BindingStep(StepKind.PROVISION, claim, storage_class=storage_class)
+
+
+def lacks_provisioner(
+    claim: PersistentVolumeClaim, storage_class: StorageClass | None, now: Instant
+) -> bool:
+    """Return whether `claim`, as it is in a dump of the time `now`, has waited for FAILING_AFTER.
+
+    Then the provisioner of `storage_class` does not run, or cannot create the volume. A claim with
+    the mode WaitForFirstConsumer is no evidence, because it is unknown when the scheduler selected
+    its node.
+    """
+    is_requested = storage_class is not None and (
+        storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER
+        and storage_class.provisioner not in NO_PROVISIONER
+    )
+    created = claim.metadata.creation_timestamp
+    if not is_requested or claim.spec.volume_name or not created:
+        return False
+    try:
+        return now - parse_timestamp(created) >= FAILING_AFTER
+    except ValueError:  # a hand-written dump
+        return False
 
 
 def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:

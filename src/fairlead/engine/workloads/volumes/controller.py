@@ -9,9 +9,9 @@
 At most one step of a claim is in flight. When all commands of the step have succeeded, the claim is
 synced again. A step that changed nothing is not repeated.
 
-Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects never change,
-and no volume is attached. In a simulation a claim without its volume does not become Lost, because
-the dump may lack the volume.
+Differs from upstream: every provisioner exists and works, except for old claims of a dump
+(`lacks_provisioner`), CSIStorageCapacity objects never change, and no volume is attached. In a
+simulation a claim without its volume does not become Lost, because the dump may lack the volume.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
 """
@@ -58,6 +58,7 @@ from fairlead.engine.workloads.volumes.binding_step import (
     BindingStep,
     StepKind,
     commands_of,
+    lacks_provisioner,
     next_step,
 )
 from fairlead.engine.workloads.volumes.claim_creation import ClaimCreator
@@ -102,14 +103,18 @@ class Volumes:
         output: ClaimOutput | None = None,
         *,
         is_complete: bool = False,
+        provisions_old: bool = True,
     ) -> None:
         """Start empty.
 
         `output` returns the commands that write the events, the annotations and the phase Lost of
         claims. The default `output` returns no commands. If `is_complete` is not set, the loaded
         snapshot may lack storage objects, and the controller creates the missing objects
-        (`missing_storage`).
+        (`missing_storage`). If `provisions_old` is not set, the objects are from a dump, and claims
+        whose provisioner failed in the dumped cluster (`lacks_provisioner`) get no new volume.
         """
+        self._provisions_old = provisions_old
+        self._failing: set[str] = set()  # claims whose provisioner fails
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete
         self._config = config or VolumesConfig()
@@ -224,6 +229,12 @@ class Volumes:
         for pods in loaded.replicas:
             if any(map(is_claimed, pods[0].spec.volumes)):
                 objects += pods
+        if not self._provisions_old:
+            self._failing = {
+                key
+                for key, claim in self._index.claims.items()
+                if lacks_provisioner(claim, self._index.class_of(claim), now)
+            }
         commands: list[Command] = []
         if not self._is_complete:
             commands += self._creator.missing_objects(objects)
@@ -285,6 +296,7 @@ class Volumes:
         Volumes that were only pre-bound to the claim's name (claimRef without uid) are kept.
         """
         self._waiting.pop(gone.key, None)
+        self._failing.discard(gone.key)
         self._planned.pop(gone.key, None)
         self._provision_backoff.reset(gone.key)
         self._undo(gone.key)
@@ -322,7 +334,8 @@ class Volumes:
         """Execute `step`, schedule it after its delay, or record that the claim waits."""
         key = claim.key
         is_others = step is not None and (
-            step.kind is StepKind.PROVISION and not self._config.provisions
+            step.kind is StepKind.PROVISION
+            and (not self._config.provisions or key in self._failing)
         )
         if step is None or is_others or step == self._executed.get(key):
             self._planned.pop(key, None)

@@ -210,6 +210,22 @@ def test_loaded_bound_claims_stay_bound(world):
 # --- volumes are made ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("provisions_old", "made"), [(False, None), (True, "pvc-u")], ids=["a dump", "a control plane"]
+)
+def test_an_old_claim_of_a_dump_shows_that_its_provisioner_fails(new_world, provisions_old, made):
+    """If the claim is deleted and created again, it gets a volume, as other new claims do."""
+    world = new_world(Volumes(provisions_old=provisions_old), GarbageCollector())
+    old = {"uid": "u", "creationTimestamp": "1969-12-31T23:55:00Z"}
+    world.load(storage_class(), claim(meta=old))
+    world.run(seconds(60))
+    assert volume_of(world) == made
+    world.delete("PersistentVolumeClaim", "c")
+    world.create(claim(meta={"uid": "v"}))
+    world.run(seconds(60))
+    assert volume_of(world) == "pvc-v"
+
+
 def test_a_volume_is_provisioned_after_a_delay(new_world):
     """It is provisioned for a claim without a matching volume, with the settings of its class."""
     world = new_world(Volumes(VolumesConfig(provision_delay=seconds(5))))
