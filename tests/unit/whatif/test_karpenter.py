@@ -184,6 +184,61 @@ def test_pending_pods_get_a_node(tmp_path: Path) -> None:
     assert answer.changed.settled
 
 
+@pytest.mark.parametrize("with_csi_node", [True, False])
+@pytest.mark.parametrize(
+    "driver", ["topology.ebs.csi.aws.com", "topology.disk.csi.azure.com", "topology.gke.io"]
+)
+def test_a_pod_whose_volume_is_in_a_zone_gets_a_node_there(
+    tmp_path: Path, driver: str, *, with_csi_node: bool
+) -> None:
+    """The volume requires the zone label of its driver, which new nodes of the zone get."""
+    key = f"{driver}/zone"
+    full = node("n1")
+    full["metadata"]["labels"][key] = "z-a"
+    csi_node = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": "n1"},
+        "spec": {"drivers": [{"name": "d", "nodeID": "i", "topologyKeys": [key]}]},
+    }
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": ["z-b"]}]}
+    size = {"storage": "1Gi"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default", "uid": "c1"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": size},
+            "volumeName": "pv",
+        },
+        "status": {"phase": "Bound"},
+    }
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": size,
+            "csi": {"driver": "d", "volumeHandle": "v"},
+            "claimRef": {"name": "data", "namespace": "default", "uid": "c1"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+    used = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    workload = web(1)
+    workload["spec"]["template"]["spec"]["volumes"] = [used]
+    found = [full, pool(), claim, volume, workload, *([csi_node] if with_csi_node else [])]
+
+    answer = ask(tmp_path, found, ClusterChange())
+
+    [new] = [one for one in answer.changed.nodes if one.name != "n1"]
+    assert new.labels["topology.kubernetes.io/zone"] == new.labels[key] == "z-b"
+    assert not answer.changed.pending
+
+
 @pytest.mark.parametrize(("kubelet", "added"), [({}, 1), ({"maxPods": 2}, 3)])
 def test_max_pods_of_the_node_class_limits_the_pods_of_new_nodes(
     tmp_path: Path, kubelet: Json, added: int

@@ -26,6 +26,10 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     types_of_nodes,
 )
 from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import labels_of_all
+from fairlead.whatif.configuration.autoscaling.place_label import (
+    labels_of_offerings,
+    topology_keys,
+)
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     ProviderSettings,
     with_provider,
@@ -56,9 +60,10 @@ def karpenter_setup(
     else:
         types = types_of_nodes(nodes) or list(_own_types())
     types = with_allocatable(types, SystemReservations(nodes, types))
+    offered = instance_types(types, zones, nodes)
     config = KarpenterConfig(
         pools=(),
-        types=instance_types(types, zones, nodes),
+        types=offered,
         options=KarpenterOptions(
             node_overlay=True,
             static_capacity=True,
@@ -66,6 +71,7 @@ def karpenter_setup(
         ),
         serves_resources=True,
         node_info=node_info(0),
+        place_labels=labels_of_offerings(offered, nodes, topology_keys(objects)),
     )
     found = with_provider(Autoscaling(karpenter=config), provider).karpenter
     assert found is not None

@@ -31,7 +31,8 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
 
     `provision_time` is the usual time in ns from the creation of a NodeClaim until its node is
     Ready. `provision_times` overrides it for some NodePools. `node_info` is the status.nodeInfo of
-    new nodes. `dependents` are the CSINode and the ResourceSlices that are created with a new node.
+    new nodes. `place_labels` are the labels that new nodes of each zone get from the drivers of
+    volumes. `dependents` are the CSINode and the ResourceSlices that are created with a new node.
     If `serves_resources` is set, NodePools and NodeClaims are custom resources of the API server.
     The names of new NodeClaims are generated from serial numbers. The numbers begin after
     `first_serial`. A process that continues with stored objects must set `first_serial` to a larger
@@ -52,6 +53,7 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     outages: tuple[CapacityOutage, ...] = ()
     serves_resources: bool = False
     node_info: Mapping[str, str] = field(default_factory=dict)
+    place_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     dependents: DependentsOfTypes = field(default_factory=DependentsOfTypes)
     first_serial: int = 0
     estimated_prices: frozenset[str] = frozenset()

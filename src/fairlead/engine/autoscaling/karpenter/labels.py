@@ -50,6 +50,12 @@ _ALIASES: Final = {
     "beta.kubernetes.io/arch": ARCH,
     "beta.kubernetes.io/os": OS,
     BETA_INSTANCE_TYPE: INSTANCE_TYPE,
+    # The drivers of volumes label each node with its zone, and volumes require this label. The
+    # driver labels a node only after its launch, so the cloud providers of Karpenter read the label
+    # as the zone. upstream: pkg/operator/operator.go: init, in the providers for AWS, Azure and GCP
+    "topology.ebs.csi.aws.com/zone": ZONE,
+    "topology.disk.csi.azure.com/zone": ZONE,
+    "topology.gke.io/zone": ZONE,
 }
 
 CORE_WELL_KNOWN_LABELS: Final = frozenset(
@@ -59,7 +65,10 @@ CORE_WELL_KNOWN_LABELS: Final = frozenset(
 
 
 def normalized_label(key: str) -> str:
-    """Return the stable name of the label `key` if it is a beta name, otherwise `key`."""
+    """Return the label that Karpenter reads instead of `key`; `key` itself if there is none.
+
+    It is the stable name of a beta name, or the zone for the zone label of a volume driver.
+    """
     return _ALIASES.get(key, key)
 
 

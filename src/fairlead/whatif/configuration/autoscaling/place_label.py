@@ -16,6 +16,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import CSINode, Node
 from fairlead.api.well_known_label import MACHINE_FACTS, REGION, ZONE, region_and_zone
 from fairlead.apiserver.kind import CSI_NODE
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import own_labels, zone_labels
 from fairlead.whatif.snapshot.samples import samples
@@ -60,6 +61,19 @@ def labels_of_zones(nodes: Iterable[Node], topology: Mapping[str, frozenset[str]
         zone: {key: value for key, value in place.items() if key not in varying}
         for zone, place in found.items()
     }
+
+
+def labels_of_offerings(
+    types: Iterable[InstanceType], nodes: Iterable[Node], topology: Mapping[str, frozenset[str]]
+) -> Places:
+    """Return the labels about the place of a new node in each zone in which `types` are offered.
+
+    `nodes` are the nodes of the cluster; `topology` is as for `labels_of_zones`. An offering
+    without a zone has no such labels.
+    """
+    places = labels_of_zones(nodes, topology)
+    zones = sorted({one.zone for each in types for one in each.offerings if one.zone})
+    return {zone: labels_in(zone, places) for zone in zones}
 
 
 def labels_in(zone: str, places: Places) -> Mapping[str, str]:

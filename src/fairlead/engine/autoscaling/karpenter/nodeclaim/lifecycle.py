@@ -92,6 +92,7 @@ class NodeClaimLifecycle:
         self._conditions = ClaimConditions(context.types_of, lambda _: "")
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
         self._node_info = config.node_info
+        self._place_labels = config.place_labels
         self._dependents = config.dependents
         self._created_nodes: set[str] = set()  # the names of the Nodes that this object created
         self._starting: set[str] = set()  # the names of Nodes that are not initialized yet
@@ -223,10 +224,10 @@ class NodeClaimLifecycle:
         for name in self._machines.ready(now):
             claim = self._context.cluster.node_claims.get(name)
             if claim is not None and not self._is_stopped(claim, now):
-                self._context.commands.extend(
-                    self._dependents_of(claim.metadata.labels).creations(name)
-                )
-                self._context.commands.append(node_of(claim, now, self._node_info))
+                labels = claim.metadata.labels
+                place = self._place_labels.get(labels.get(ZONE, ""), {})
+                self._context.commands.extend(self._dependents_of(labels).creations(name))
+                self._context.commands.append(node_of(claim, now, self._node_info, place))
                 self._created_nodes.add(name)
 
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:

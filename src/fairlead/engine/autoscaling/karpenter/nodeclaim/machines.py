@@ -203,14 +203,18 @@ class Machines:
         return found
 
 
-def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> CreateObject:
+def node_of(
+    claim: NodeClaim, now: Instant, node_info: Mapping[str, str], place: Mapping[str, str]
+) -> CreateObject:
     """Return the command that creates the Node of `claim`.
 
     The Node has the labels that mark it as registered and initialized. `node_info` is the nodeInfo
-    in the Node's status; {} leaves nodeInfo out.
+    in the Node's status; {} leaves nodeInfo out. `place` are the labels that the drivers of volumes
+    give the nodes of the zone; labels of `claim` take precedence.
     """
     # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
     labels = {
+        **place,
         **claim.metadata.labels,
         HOSTNAME: claim.name,
         REGISTERED: "true",

@@ -66,6 +66,10 @@ from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (
 )
 from fairlead.whatif.configuration.autoscaling.karpenter.setting import karpenter_options
 from fairlead.whatif.configuration.autoscaling.karpenter.validation import require_valid
+from fairlead.whatif.configuration.autoscaling.place_label import (
+    labels_of_offerings,
+    topology_keys,
+)
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -150,6 +154,7 @@ def karpenter_config(
         claims=tuple(claims),
         overlays=tuple(overlays),
         options=options,
+        place_labels=labels_of_offerings(offered, nodes, topology_keys(initial)),
         estimated_prices=frozenset(one.name for one in types if not one.has_price),
     )
     return config, notes
