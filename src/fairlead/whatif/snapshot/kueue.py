@@ -256,10 +256,10 @@ def waiting_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     if not workloads:
         waiting = [one.title for one in manifests if _waits_for_kueue(one)]
     if waiting:
-        count, them = counted(len(waiting), "workload"), "it" if len(waiting) == 1 else "them"
+        count = counted(len(waiting), "workload")
         yield (
             f"Kueue has not admitted {count} of the dump: {listed(waiting, 2)}. Kueue is not "
-            f"simulated, so this answer does not start {them} even if there is enough quota."
+            "simulated, so it admits no workload here, even if there is enough quota."
         )
 
 

@@ -110,7 +110,7 @@ def test_a_note_names_what_kueue_has_not_admitted(snapshot, make, conditions, wa
     answer = what_if(read, ClusterChange(delete=("job/other",)))
     note = (
         "Kueue has not admitted 1 workload of the dump: Job default/train. Kueue is not simulated, "
-        "so this answer does not start it even if there is enough quota."
+        "so it admits no workload here, even if there is enough quota."
     )
     assert (note in answer.changed.notes) is waits
     unrelated = what_if(read, ClusterChange(scale=("deploy/web=1",)))
