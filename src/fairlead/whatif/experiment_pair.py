@@ -62,7 +62,7 @@ class ExperimentPair(Struct, frozen=True):
     `kept_nodes` before the change. `failed_nodes` were out of service when the dump was taken, and
     return to service in the run without the change. `cron_jobs` are the CronJobs after the change.
     `awaited` are the unready pods for which rollouts of the change wait. `unsimulated` names the
-    part of the change that has no effect because Karpenter is not simulated; "" if there is none.
+    part of the change that has no effect because nothing simulates it; "" if there is none.
     """
 
     without: Experiment
@@ -286,21 +286,26 @@ def _node_class_notes(script: ChangeScript) -> Iterator[str]:
 
 def _unsimulated(script: ChangeScript, without: Experiment) -> str:
     """Return the `unsimulated` of an ExperimentPair."""
-    if without.karpenter is not None or not (script.written or script.deleted):
+    if not (script.written or script.deleted):
         return ""
     # Imported only if it is needed.
     from fairlead.whatif.change.note.unsimulated_node_pool import (  # noqa: PLC0415
+        NODE_POOL_GROUP,
         unsimulated_change,
     )
 
-    return unsimulated_change(script.written, script.deleted)
+    written, deleted = list(script.unsimulated), []
+    if without.karpenter is None:
+        written += [one for one in script.written if one.kind.group == NODE_POOL_GROUP]
+        deleted = [one for one in script.deleted if one.kind.group == NODE_POOL_GROUP]
+    return unsimulated_change(written, deleted)
 
 
 def _node_pool_notes(
     script: ChangeScript, snapshot: Snapshot, without: Experiment
 ) -> Iterator[str]:
     """Yield a note about the change of Karpenter's objects if Karpenter is not simulated."""
-    if _unsimulated(script, without):
+    if without.karpenter is None and (script.written or script.deleted):
         from fairlead.whatif.change.note.unsimulated_node_pool import (  # noqa: PLC0415
             unsimulated_notes,
         )

@@ -271,7 +271,8 @@ class ChangeScript(Struct, frozen=True):
     `drain` contains the result of kubectl's checks of the drained nodes. `written` are the objects
     that manifests and edits create or change, with their content after the change. `deleted` are
     the objects that --delete names. `awaited` are the pods that are not ready, and for which
-    StatefulSets with a new template wait.
+    StatefulSets with a new template wait. `unsimulated` are the objects in `written` that the
+    change creates or changes, and on which no simulated controller acts.
     """
 
     steps: tuple[ScriptedStep, ...]
@@ -280,6 +281,7 @@ class ChangeScript(Struct, frozen=True):
     written: tuple[Manifest, ...] = ()
     deleted: tuple[Manifest, ...] = ()
     awaited: tuple[ObjectRef, ...] = ()
+    unsimulated: tuple[Manifest, ...] = ()
 
 
 class _Steps(Struct, dict=True):
@@ -397,7 +399,21 @@ def script_of_change(
         tuple(collected.written.values()),
         tuple(collected.deleted),
         tuple(collected.awaited),
+        tuple(_unsimulated(collected)),
     )
+
+
+def _unsimulated(collected: _Steps) -> Iterator[Manifest]:
+    """Yield the written objects that differ from before and on which no controller acts here."""
+    if not collected.written:
+        return
+    from fairlead.whatif.change.note.unsimulated_workload import is_unsimulated  # noqa: PLC0415
+
+    for one in collected.written.values():
+        before = collected.before(one)
+        differs = before is None or before.value != one.value
+        if differs and one.identity not in collected.resumed and is_unsimulated(one):
+            yield one
 
 
 def _add_notes_on_held_changes(collected: _Steps) -> None:

@@ -19,19 +19,20 @@ from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_GROUP: Final = "karpenter.sh"
+NODE_POOL_GROUP: Final = "karpenter.sh"
+"""The API group of NodePools, NodeClaims and NodeOverlays."""
 _NODE_POOL: Final = "NodePool"
 _NAMES_MAX: Final = 2
 
 
 def unsimulated_change(written: Iterable[Manifest], deleted: Iterable[Manifest]) -> str:
-    """Return words such as `the deletion of NodePool spot`; "" if Karpenter ignores the change.
+    """Return words such as `the deletion of NodePool spot`; "" if there are no objects.
 
-    `written` and `deleted` are the objects that the change writes and deletes.
+    `written` and `deleted` are objects that the change writes and deletes without an effect.
     """
     parts = []
     for what, objects in (("change", written), ("deletion", deleted)):
-        if titles := [one.title for one in objects if one.kind.group == _GROUP]:
+        if titles := [one.title for one in objects]:
             parts.append(f"the {what} of {listed(titles, _NAMES_MAX)}")
     return joined(parts) if parts else ""
 
@@ -41,13 +42,15 @@ def unsimulated_notes(
 ) -> Iterator[str]:
     """Yield a note if a change of Karpenter's objects has no effect on nodes in this answer.
 
-    `written` and `deleted` are as in `unsimulated_change`. `existing` are the objects before the
-    change.
+    `written` and `deleted` are the objects that the change writes and deletes. `existing` are the
+    objects before the change.
     """
+    written = [one for one in written if one.kind.group == NODE_POOL_GROUP]
+    deleted = [one for one in deleted if one.kind.group == NODE_POOL_GROUP]
     words = unsimulated_change(written, deleted)
     if not words:
         return
-    before = [one for one in existing if one.kind is NODE or one.kind.group == _GROUP]
+    before = [one for one in existing if one.kind is NODE or one.kind.group == NODE_POOL_GROUP]
     templates = {one.ref: mapping(one.value, "spec", "template") for one in before}
     drifting = [
         one
@@ -57,7 +60,7 @@ def unsimulated_notes(
     ]
     nodes = [one for one in before if one.kind is NODE]
     effects = []
-    if drained := _count(nodes, [one for one in deleted if one.kind.group == _GROUP]):
+    if drained := _count(nodes, deleted):
         effects.append(f"drains and deletes {counted(drained, 'node')}")
     if replaced := _count(nodes, drifting):
         effects.append(f"may replace {counted(replaced, 'node')}")

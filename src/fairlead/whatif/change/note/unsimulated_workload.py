@@ -26,6 +26,7 @@ from fairlead.apiserver.kind import (
     find_kind,
 )
 from fairlead.engine.core.command import ObjectRef
+from fairlead.whatif.snapshot.kueue import KUEUE
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -59,7 +60,7 @@ def unsimulated_notes(
     unknown: list[str] = []
     for one in written:
         title, version = f"{one.kind.kind} {one.ref.key}", one.value["apiVersion"]
-        if one.kind not in _COMPLETE and _has_containers(one.value):
+        if _is_workload(one):
             if not _is_suspended(one):
                 (changed if one.ref in existing else workloads).append(f"{title} ({version})")
         elif one.kind.group not in _groups():
@@ -83,6 +84,22 @@ def unsimulated_notes(
         this = "This kind is not simulated, so it has"
         these = "These kinds are not simulated, so they have"
         yield f"{this if len(kinds) == 1 else these} no effect: {_named(unknown)}."
+
+
+def is_unsimulated(one: Manifest) -> bool:
+    """Return whether `one` has no effect on pods here, but may have an effect in the cluster.
+
+    Such an object is a workload whose controller is not simulated, an object of an unknown API
+    group, or a setting of Kueue.
+    """
+    if _is_workload(one):
+        return not _is_suspended(one)
+    return one.kind.group == KUEUE or one.kind.group not in _groups()
+
+
+def _is_workload(one: Manifest) -> bool:
+    """Return whether `one` is a workload whose controller is not simulated."""
+    return one.kind not in _COMPLETE and _has_containers(one.value)
 
 
 def _is_suspended(one: Manifest) -> bool:

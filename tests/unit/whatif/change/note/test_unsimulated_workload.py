@@ -127,3 +127,40 @@ def test_a_change_of_an_existing_workload_is_said_to_have_no_effect(snapshot, ma
         "The change of Rollout default/x (argoproj.io/v1alpha1) has no effect on pods, because the "
         "controller is not simulated."
     )
+
+
+@pytest.mark.parametrize(
+    ("existing", "edit", "name"),
+    [
+        pytest.param(
+            custom("Rollout", "argoproj.io/v1alpha1", replicas=1, **TEMPLATE),
+            "rollout.argoproj.io/x:spec.replicas=2",
+            "Rollout default/x",
+            id="a custom workload",
+        ),
+        pytest.param(
+            custom("ScaledObject", "keda.sh/v1alpha1", minReplicaCount=1),
+            "scaledobject/x:spec.minReplicaCount=5",
+            "ScaledObject default/x",
+            id="an object of an unknown kind",
+        ),
+        pytest.param(
+            custom("ClusterQueue", "kueue.x-k8s.io/v1beta1", cohort="a"),
+            "clusterqueue/x:spec.cohort=b",
+            "ClusterQueue default/x",
+            id="a setting of Kueue",
+        ),
+    ],
+)
+def test_the_verdict_names_a_change_that_is_not_simulated(snapshot, make, existing, edit, name):
+    """The new image of a Rollout must not look as if it replaced no pod."""
+    found = what_if(snapshot(make.node("a"), existing), ClusterChange(set=(edit,)))
+    assert found.verdict.first.sentence == (
+        f"Nothing changes for any pod, but the change of {name} is not simulated."
+    )
+
+
+def test_the_verdict_does_not_name_an_object_that_stays_the_same(snapshot, make):
+    rollout = custom("Rollout", "argoproj.io/v1alpha1", replicas=1, **TEMPLATE)
+    found = what_if(snapshot(make.node("a"), rollout), ClusterChange(apply=(rollout,)))
+    assert found.verdict.first.sentence == "Nothing changes for any pod."
