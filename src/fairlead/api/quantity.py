@@ -203,6 +203,19 @@ def amount_text(name: str, amount: int) -> str:
     return canonical(Quantity(nano=amount * NANOS_PER_UNIT, format=family))
 
 
+def rounded_text(name: str, amount: int) -> str:
+    """Return `amount` of resource `name` as a short quantity; bytes are rounded up to Gi or Mi.
+
+    `amount` is as for `amount_text`, which returns the exact quantity. Amounts of bytes below 1Mi
+    are not rounded.
+    """
+    if name.startswith(_BINARY_RESOURCES):
+        for unit in (1 << 30, 1 << 20):
+            if amount >= unit:
+                return amount_text(name, -(-amount // unit) * unit)
+    return amount_text(name, amount)
+
+
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
     """Return (factor, power of ten, format) of `suffix`.
 

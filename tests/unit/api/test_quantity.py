@@ -19,6 +19,7 @@ from fairlead.api.quantity import (
     canonical,
     milli_value,
     parse_quantity,
+    rounded_text,
     whole_value,
 )
 
@@ -319,3 +320,17 @@ def test_a_refusal_names_the_violated_rule(text, rule):
 def test_a_computed_quantity_is_written_in_canonical_form():
     assert canonical(Quantity(nano=parse_quantity("1.500").nano)) == "1500m"
     assert canonical(parse_quantity("1500Mi"), Format.DECIMAL_SI) == "1572864k"
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "text"),
+    [
+        pytest.param("memory", (771 << 30) + 1, "772Gi", id="bytes in Gi"),
+        pytest.param("ephemeral-storage", (5 << 20) + 1, "6Mi", id="bytes below a Gi in Mi"),
+        pytest.param("memory", 1000, "1k", id="bytes below a Mi are exact"),
+        pytest.param("cpu", 1250, "1250m", id="cpu is exact"),
+        pytest.param("nvidia.com/gpu", 4, "4", id="other resources are exact"),
+    ],
+)
+def test_bytes_are_rounded_up_for_readers(name, amount, text):
+    assert rounded_text(name, amount) == text

@@ -759,6 +759,18 @@ def test_no_node_is_added_beyond_the_limits(tmp_path: Path) -> None:
     assert step.options == "--set 'nodepool/default:spec.limits[cpu]=4'"
 
 
+def test_a_higher_limit_is_suggested_for_applied_pods(tmp_path: Path) -> None:
+    """The limit is rounded up to whole Gi."""
+    limited = pool(limits={"cpu": "100", "memory": "8100Mi"})
+    new = tmp_path / "web.json"
+    new.write_text(json.dumps(web(3)))
+    answer = ask(tmp_path, [limited, node("n1")], ClusterChange(apply=(str(new),)))
+    words = "The limit of NodePool default allows no further node: cpu 100, 2 in use; "
+    assert f"{words}memory 8100Mi, 8Gi in use." in answer.verdict.first.sentence
+    [step] = [one for one in answer.next_steps if "NodePool" in one.words]
+    assert step.options == "--set 'nodepool/default:spec.limits[memory]=16Gi'"
+
+
 def test_no_higher_limit_is_suggested_if_the_change_sets_the_limits(tmp_path: Path) -> None:
     """The same edit cannot be given twice."""
     objects = [pool(), node("n1"), web(2)]

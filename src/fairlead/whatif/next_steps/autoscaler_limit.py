@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.json import mapping
-from fairlead.api.quantity import amount_text
+from fairlead.api.quantity import rounded_text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.kind import NODE
@@ -60,14 +60,14 @@ def _raised_pool(name: str, context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if with higher limits of the NodePool `name`, if the dump has this NodePool."""
     change = context.answer.change
     limits = _limits_of(name, context)
-    if not limits or is_named(name, change.set) or change.apply:
+    if not limits or is_named(name, change.set):
         return
     free = context.with_edits(*_edits(name, dict.fromkeys(limits, f"{_MORE}Gi")))
     if free is None or free.changed.autoscaling is None:
         return
     used = free.changed.autoscaling.limited_use.get(name, {})
     higher = {
-        one: amount_text(one, used[one])
+        one: rounded_text(one, used[one])
         for one, limit in limits.items()
         if used.get(one, 0) > limit
     }

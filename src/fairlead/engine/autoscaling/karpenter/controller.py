@@ -32,7 +32,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings i
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, pod_ref
 from fairlead.engine.autoscaling.karpenter.disruption.loop import DisruptionController
-from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory
+from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory, LimitedUse
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import is_pod_event, last_event_at
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
@@ -161,10 +161,19 @@ class Karpenter:
         """Return the NodePool limits that keep pods from getting nodes, by pod key."""
         return reached_limits(self._provisioner, self.cluster, self.pods_without_node(), now)
 
-    def limited_use(self, now: Instant) -> dict[str, dict[str, int]]:
-        """Return the capacity of each NodePool's nodes, for the resources that the pool limits."""
+    def limited_use(self, since: Instant, now: Instant) -> dict[str, dict[str, int]]:
+        """Return the greatest capacity of the nodes of each NodePool from `since` to `now`.
+
+        The result has the amounts by NodePool and by resource that the NodePool limits. The limits
+        must allow more than the capacity at the end if Karpenter consolidates nodes later.
+        """
         pools = self.cluster.node_pools.values()
-        return {one.name: limited_use(self.cluster, one, now) for one in pools if one.spec.limits}
+        found = {one.name: limited_use(self.cluster, one, now) for one in pools if one.spec.limits}
+        for one in self.history.uses:
+            most = found.get(one.pool, {}) if one.at >= since else {}
+            for name in most:
+                most[name] = max(most[name], one.amounts.get(name, 0))
+        return found
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes and NodeClaims that Karpenter keeps, each with upstream's reason.
@@ -488,6 +497,10 @@ class Karpenter:
             for key in request.pods:
                 note = f"Pod should schedule on: nodeclaim/{name}"
                 self._context.record_event(pod_ref(key), "Normal", "Nominated", note)
+        for pool in {one.pool.name: one.pool for one in result.requests}.values():
+            if pool.spec.limits:
+                use = LimitedUse(now, pool.name, limited_use(self.cluster, pool, now))
+                self.history.uses.append(use)
         problems = {**result.ignored, **result.errors}
         for key, text in problems.items():
             if text and self.history.errors.get(key) != text:

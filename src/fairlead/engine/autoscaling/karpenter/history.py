@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from fairlead.engine.autoscaling.refusal import RefusalLog
@@ -31,15 +33,28 @@ class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class LimitedUse(Struct, frozen=True):
+    """The capacity of the nodes of the NodePool `pool`, by resource that the NodePool limits.
+
+    `at` is the time of the provisioning pass after which the nodes have this capacity.
+    """
+
+    at: Instant
+    pool: str
+    amounts: Mapping[str, int]
+
+
 class KarpenterHistory(Struct):
     """The actions of Karpenter in a run.
 
     If no node can be created for a pod, `errors` maps the key of the pod to upstream's error text.
     `undelivered` contains the number of NodeClaims that failed for lack of capacity, by NodePool.
-    `refusals` records for how long each error applied.
+    `refusals` records for how long each error applied. `uses` has an entry for each pass and each
+    NodePool with limits for which the pass created NodeClaims.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
     undelivered: dict[str, int] = field(default_factory=dict)
     refusals: RefusalLog = field(default_factory=RefusalLog)
+    uses: list[LimitedUse] = field(default_factory=list)

@@ -93,11 +93,10 @@ class AutoscalingOutcome(Struct, frozen=True):
     instance types with an estimated price. `drifted` are the nodes that Karpenter has not replaced
     at the end although they have drifted. `limits` maps pods in `waiting` to the limits without
     which they would get a new node. `ignored` contains the pods in `waiting` that the autoscaler
-    ignores without an event. `limited_use` is the capacity of the nodes of each NodePool, by
-    resource that the NodePool limits. `members` are the names of the nodes of each group of Cluster
-    Autoscaler, and `nodes_max` is the value of --max-nodes-total, 0 if there is no limit. `totals`
-    are Cluster Autoscaler's limits on the cores, memory and GPUs of all nodes, such as
-    --cores-total.
+    ignores without an event. `limited_use` is the greatest capacity that the nodes of each NodePool
+    had, by resource that the NodePool limits. `members` are the names of the nodes of each group of
+    Cluster Autoscaler, and `nodes_max` is its --max-nodes-total, 0 without a limit. `totals` are
+    Cluster Autoscaler's limits on the cores, memory and GPUs of all nodes, such as --cores-total.
     """
 
     autoscaler: str

@@ -140,7 +140,7 @@ def karpenter_outcome(
         drifted=tuple(karpenter.drifted_nodes()),
         limits=karpenter.reached_limits(until),
         ignored=karpenter.ignored_pods(),
-        limited_use=karpenter.limited_use(until),
+        limited_use=karpenter.limited_use(since, until),
     )
 
 

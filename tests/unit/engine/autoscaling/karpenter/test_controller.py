@@ -313,6 +313,27 @@ def test_a_node_has_the_annotations_of_its_nodepools_template():
     assert created.manifest["metadata"]["annotations"].items() >= stated.items()
 
 
+def test_the_greatest_use_of_a_limited_pool_is_known_after_its_nodes_are_removed():
+    """The limits must allow the nodes that Karpenter creates first and consolidates later."""
+    (manifest, _) = node_pools(1)
+    manifest["metadata"]["name"] = "general"
+    manifest["spec"]["disruption"] |= {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
+    manifest["spec"]["limits"] = {"cpu": "90"}
+    controller = Controller(decode(manifest))
+    waiting = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pending = replace(pod(""), status=decode_as(PodStatus, {"conditions": [waiting]}))
+    controller.tell(ObjectChanged(pending))
+    controller.run_with_nodes(90)
+    controller.tell(ObjectDeleted(pending))
+    controller.run_with_nodes(3600)
+    assert controller.count(DeleteObject, "NodeClaim") == 1
+    uses = [
+        controller.karpenter.limited_use(START + seconds(since), START + seconds(3600))
+        for since in (0, 3600)
+    ]
+    assert uses == [{"general": {"cpu": 2000}}, {"general": {"cpu": 0}}]
+
+
 def test_a_budget_that_ends_lets_disruption_continue():
     """upstream: the loop runs every ten seconds, whether the cluster changes or not."""
     budget = {"nodes": "0", "schedule": "0 0 * * *", "duration": "2h"}

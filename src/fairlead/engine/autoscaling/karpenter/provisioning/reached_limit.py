@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
-from fairlead.api.quantity import amount_text
+from fairlead.api.quantity import rounded_text
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.scheduler import (
@@ -73,7 +73,7 @@ def _limit(pool: NodePool, cluster: KarpenterCluster, now: Instant) -> ReachedLi
     """Return the limits of `pool`, with the capacity of its nodes."""
     used = limited_use(cluster, pool, now)
     parts = (
-        f"{name} {limit}, {amount_text(name, used[name])} in use"
+        f"{name} {limit}, {rounded_text(name, used[name])} in use"
         for name, limit in sorted(pool.spec.limits.items())
     )
     return ReachedLimit("NodePool", pool.name, "; ".join(parts))
