@@ -324,7 +324,7 @@ def _waiting_notes(effect: Effect) -> tuple[str, ...]:
 
 def _drift_note(after: RunOutcome) -> list[str]:
     """Return a note about drifted nodes that Karpenter has not replaced at the end."""
-    drifted = after.autoscaling.drifted if after.autoscaling is not None else ()
+    drifted = list(after.autoscaling.drifted) if after.autoscaling is not None else []
     if not drifted:
         return []
     nodes = counted(len(drifted), "drifted node")

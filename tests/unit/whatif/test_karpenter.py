@@ -858,6 +858,50 @@ def test_a_note_names_the_drifted_nodes_that_are_not_replaced(tmp_path: Path) ->
     assert (note in answer.changed.notes, note in answer.without.notes) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("pods", "guards", "budgets", "why"),
+    [
+        pytest.param(
+            {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+            (),
+            "100%",
+            'Pod has "karpenter.sh/do-not-disrupt" annotation (2 nodes)',
+            id="an annotation",
+        ),
+        pytest.param(
+            {"labels": {"app": "a"}},
+            ({"minAvailable": "100%", "selector": {"matchLabels": {"app": "a"}}},),
+            "100%",
+            "Pdb prevents pod evictions (PodDisruptionBudget=[default/a]) (2 nodes)",
+            id="a PodDisruptionBudget",
+        ),
+        pytest.param(
+            {},
+            (),
+            "0",
+            "No allowed disruptions for disruption reason Drifted due to blocking budget (2 nodes)",
+            id="a budget of the NodePool",
+        ),
+    ],
+)
+def test_the_verdict_says_why_drifted_nodes_are_not_replaced(
+    tmp_path: Path, pods: Json, guards: tuple[Json, ...], budgets: str, why: str
+) -> None:
+    """An upgrade of the nodes that stops half-way must not look complete."""
+    names = ("n1", "n2")
+    objects = [pool(disruption={"consolidateAfter": "Never", "budgets": [{"nodes": budgets}]})]
+    objects += [*map(node, names), *map(node_claim, names)]
+    objects += [bound(f"p-{name}", name, **pods) for name in names]
+    meta = {"name": "a", "namespace": "default"}
+    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    objects += [{**kind, "metadata": meta, "spec": spec} for spec in guards]
+    labelled = ("nodepool/default:spec.template.metadata.labels.team=shop",)
+    answer = ask(tmp_path, objects, ClusterChange(set=labelled))
+    first = answer.verdict.first
+    assert first.sentence == f"At the end, Karpenter has not replaced 2 drifted nodes: {why}."
+    assert (first.kind, answer.effect.is_none) == ("unfinished", False)
+
+
 @pytest.mark.parametrize("deleted", ["nodepool/default", "nodeclaim/n1", "node/n1"])
 def test_a_deletion_removes_the_nodes(tmp_path: Path, deleted: str) -> None:
     """Only a NodePool that still exists gets new nodes."""

@@ -22,7 +22,7 @@ from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unst
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
-from fairlead.engine.autoscaling.karpenter.apis import DRIFTED, NodeClaim, NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
     InstanceTypeTable,
 )
@@ -182,16 +182,12 @@ class Karpenter:
         """
         return self._disruption.kept_nodes(now)
 
-    def drifted_nodes(self) -> list[str]:
-        """Return the names of the drifted nodes that are not being deleted, sorted.
+    def drifted_nodes(self, now: Instant) -> dict[str, str]:
+        """Return the drifted nodes that are not being deleted, each with the reason.
 
-        A NodeClaim whose node does not exist yet counts under its own name.
+        See `DisruptionController.drifted_nodes`.
         """
-        return sorted(
-            claim.status.node_name or claim.name
-            for claim in self.cluster.node_claims.values()
-            if claim.is_true(DRIFTED) and not claim.metadata.deletion_timestamp
-        )
+        return self._disruption.drifted_nodes(now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes whose disruption a budget forbids, and when a budget next changes.

@@ -679,8 +679,28 @@ def _unfinished(effect: Effect) -> str | None:
     drain = unfinished_drain(effect.changed, f"{after}, when the simulation ends (--horizon)")
     if drain and effect.changed.drains:  # pods of a rolling drain start all the time
         return drain
-    found = (drain, _unfinished_rollouts(effect, after), _still_starting(effect, after))
+    rollouts, starting = _unfinished_rollouts(effect, after), _still_starting(effect, after)
+    found = (drain, _unreplaced(effect), rollouts, starting)
     return " ".join(one for one in found if one) or None
+
+
+def _unreplaced(effect: Effect) -> str:
+    """Return a sentence about drifted nodes that Karpenter has not replaced; "" if there are none.
+
+    The most frequent reason comes first.
+    """
+    if not effect.unreplaced:
+        return ""
+    nodes = counted(len(effect.unreplaced), "drifted node")
+    counts = Counter(_without_pods(why) for why in effect.unreplaced.values() if why)
+    reasons = [f"{why} ({counted(count, 'node')})" for why, count in counts.most_common()]
+    because = f": {listed(reasons)}" if reasons else ""
+    return f"At the end, Karpenter has not replaced {nodes}{because}."
+
+
+def _without_pods(why: str) -> str:
+    """Return Karpenter's reason `why` without the pods that it names."""
+    return why.partition(" (Pod=")[0].partition(", ")[0]
 
 
 def unfinished_drain(changed: RunOutcome, end: str) -> str:

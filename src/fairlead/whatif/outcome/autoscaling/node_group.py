@@ -90,13 +90,14 @@ class AutoscalingOutcome(Struct, frozen=True):
     transitions before the change; the other fields do not include them. `pauses` are the times in
     which Cluster Autoscaler stops because of unready nodes. `refused` are pods that got a node
     late, because the autoscaler had a reason to add no node for them. `estimated_prices` are the
-    instance types with an estimated price. `drifted` are the nodes that Karpenter has not replaced
-    at the end although they have drifted. `limits` maps pods in `waiting` to the limits without
-    which they would get a new node. `ignored` contains the pods in `waiting` that the autoscaler
-    ignores without an event. `limited_use` is the greatest capacity that the nodes of each NodePool
-    had, by resource that the NodePool limits. `members` are the names of the nodes of each group of
-    Cluster Autoscaler, and `nodes_max` is its --max-nodes-total, 0 without a limit. `totals` are
-    Cluster Autoscaler's limits on the cores, memory and GPUs of all nodes, such as --cores-total.
+    instance types with an estimated price. `drifted` maps the drifted nodes that Karpenter has
+    not replaced at the end to the reasons, "" for a node that could be replaced then. `limits` maps
+    pods in `waiting` to the limits without which they would get a new node. `ignored` contains the
+    pods in `waiting` that the autoscaler ignores without an event. `limited_use` is the greatest
+    capacity that the nodes of each NodePool had, by resource that the NodePool limits. `members`
+    are the names of the nodes of each group of Cluster Autoscaler, and `nodes_max` is its
+    --max-nodes-total, 0 without a limit. `totals` are Cluster Autoscaler's limits on the cores,
+    memory and GPUs of all nodes, such as --cores-total.
     """
 
     autoscaler: str
@@ -109,7 +110,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     pauses: tuple[Pause, ...] = ()
     refused: tuple[RefusedPods, ...] = ()
     estimated_prices: frozenset[str] = frozenset()
-    drifted: tuple[str, ...] = ()
+    drifted: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, tuple[ReachedLimit, ...]] = field(default_factory=dict)
     ignored: Mapping[str, str] = field(default_factory=dict)
     limited_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -84,13 +84,25 @@ class Effect(Struct, frozen=True, kw_only=True):
         workload differs between the runs, or if the metrics of an autoscaler propose more than
         maxReplicas for longer than without the change. Finally, the result is False if workloads do
         not create new pods that the change asks for (`held_back`), or keep old pods although the
-        change updates them.
+        change updates them, or if drifted nodes are not replaced (`unreplaced`).
         """
         is_held = self.held_back or any(one.outdated for one in self.workloads)
         is_complete = self.is_drain_complete and not self.lasting_errors and not is_held
         is_scaled = bool(self.replica_ranges or self.replica_shortages)
         affects_none = self.difference.is_empty and not self.waited and not is_scaled
-        return affects_none and is_complete and not self.deleted_claims
+        return affects_none and is_complete and not (self.deleted_claims or self.unreplaced)
+
+    @property
+    def unreplaced(self) -> dict[str, str]:
+        """The nodes that drift because of the change and that Karpenter has not replaced.
+
+        The result maps the nodes to the reasons at the end; "" for a node that could be replaced.
+        """
+        before, after = self.without.autoscaling, self.changed.autoscaling
+        if after is None:
+            return {}
+        known = before.drifted if before is not None else {}
+        return {node: why for node, why in after.drifted.items() if node not in known}
 
     @property
     def held_back(self) -> list[WorkloadEffect]:

@@ -137,7 +137,7 @@ def karpenter_outcome(
         dict(sorted(history.undelivered.items())),
         tuple(_transition(one, prices[one.node]) for one in earlier),
         refused=refused_pods(history.refusals, waits),
-        drifted=tuple(karpenter.drifted_nodes()),
+        drifted=karpenter.drifted_nodes(until),
         limits=karpenter.reached_limits(until),
         ignored=karpenter.ignored_pods(),
         limited_use=karpenter.limited_use(since, until),

@@ -20,6 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.autoscaling.karpenter.apis import DRIFTED
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
 from fairlead.engine.autoscaling.karpenter.disruption.budget import (
     EMPTY,
@@ -148,6 +149,24 @@ class DisruptionLoop:
                     one.pool.spec.disruption.consolidate_after, one.pool.name
                 )
         return kept
+
+    def drift_obstacles(self, names: Collection[str], now: Instant) -> dict[str, str]:
+        """Return why the drifted nodes or NodeClaims `names` are not replaced now.
+
+        The reasons are upstream's, or the first scheduling error of the pods. A node that could be
+        replaced now is left out.
+        """
+        candidates, blocked = self.context.candidates.all(self.drift.disruption_class, now)
+        found = {name: text[:1].upper() + text[1:] for name, text in blocked.items()}
+        allowed = allowed_disruptions(self._cluster, self.drift.reason, now)
+        for one in candidates:
+            if one.name not in names or not self.drift.should_disrupt(one):
+                continue
+            if allowed[one.pool.name] == 0:
+                found[one.name] = _NONE_ALLOWED.format(self.drift.reason)
+            elif (reason := self.drift.obstacle(one, now)) is not None:
+                found[one.name] = reason
+        return {name: found[name] for name in names if name in found}
 
     def current_reasons(self, names: Collection[str], now: Instant) -> dict[str, KeepReason]:
         """Return the reasons why consolidation does not remove the nodes `names` now.
@@ -292,6 +311,21 @@ class DisruptionController:
             if name in existing
         }
         return {name: text for name, text in texts.items() if text is not None}
+
+    def drifted_nodes(self, now: Instant) -> dict[str, str]:
+        """Return {name: why the drifted node is not replaced}, sorted by name.
+
+        A NodeClaim whose node does not exist yet counts under its own name. A node that is being
+        deleted is left out. The reason is "" if the node could be replaced now.
+        """
+        names = sorted(
+            claim.status.node_name or claim.name
+            for claim in self._context.cluster.node_claims.values()
+            if claim.is_true(DRIFTED) and not claim.metadata.deletion_timestamp
+        )
+        if not names:
+            return {}
+        return dict.fromkeys(names, "") | self._loop.drift_obstacles(names, now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes whose disruption a budget forbids, and when a budget next changes.

@@ -18,6 +18,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.method import (
     DelayedCommands,
     DisruptionContext,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.core.instant import Instant
 
@@ -63,6 +64,14 @@ class Drift:
                 )
             ]
         return []
+
+    def obstacle(self, candidate: DisruptionCandidate, now: Instant) -> str | None:
+        """Return why the pods of `candidate` fit no other node; None if `candidate` can go now."""
+        try:
+            simulated = self._context.simulator.simulate((candidate,), now, stops_early=True)
+        except NoNodePoolsError as error:
+            return str(error)
+        return None if simulated is None else simulated.problem() or None
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
