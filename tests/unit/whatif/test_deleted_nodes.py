@@ -108,7 +108,7 @@ def test_karpenter_waits_for_a_pod_that_must_not_be_disrupted(cluster, snapshot)
     answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
     assert [pod.pod.key for pod in answer.difference.evicted] == ["default/web-1"]
     assert verdict_of(answer.effect).first.sentence == (
-        "The drain does not complete: 1 pod on 1 node stays: Karpenter waits for it because of "
+        "The drain does not complete: 1 pod on 1 node stays: Karpenter evicts no pod with the "
         "annotation karpenter.sh/do-not-disrupt."
     )
 

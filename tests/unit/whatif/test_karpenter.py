@@ -1034,7 +1034,7 @@ def test_a_drain_that_waits_for_a_protected_pod_is_not_complete(
     assert [one.pod.key for one in answer.difference.evicted] == ["default/other"]
     assert [one.pod.key for one in answer.changed.undrained] == ["default/protected"]
     assert verdict_of(answer.effect).first.sentence == (
-        "The drain does not complete: 1 pod on 1 node stays: Karpenter waits for it because of "
+        "The drain does not complete: 1 pod on 1 node stays: Karpenter evicts no pod with the "
         "annotation karpenter.sh/do-not-disrupt."
     )
 

@@ -340,7 +340,7 @@ class UndrainedCause(StrEnum):
 
 
 UNSTOPPED: Final = "the kubelet of the node does not answer"
-PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh/do-not-disrupt"
+PROTECTED_BY: Final = "Karpenter evicts no pod with the annotation karpenter.sh/do-not-disrupt"
 
 
 class Undrained(Struct, frozen=True, kw_only=True):
