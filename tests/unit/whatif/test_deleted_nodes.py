@@ -52,6 +52,32 @@ def test_a_node_of_karpenter_is_drained_and_then_removed(cluster, snapshot):
     assert note.startswith("The deletion starts a drain of a: Karpenter drains its nodes within")
 
 
+@pytest.mark.parametrize(
+    ("capacity", "limit", "is_noted"),
+    [
+        ("spot", {}, True),
+        ("spot", {"terminationGracePeriod": "2m"}, False),
+        ("on-demand", {}, False),
+    ],
+)
+def test_a_note_says_how_to_simulate_that_the_cloud_takes_back_a_node(
+    cluster, snapshot, capacity, limit, is_noted
+):
+    """The machine of a spot node stops a short time after the notice, whatever budgets say."""
+    claim = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "claim"},
+        "spec": {"requirements": [], **limit},
+        "status": {"nodeName": "a"},
+    }
+    objects = [*cluster(KARPENTER), claim]
+    objects[0]["metadata"].setdefault("labels", {})["karpenter.sh/capacity-type"] = capacity
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
+    [note] = [one for one in answer.changed.notes if "starts a drain" in one]
+    assert ("state terminationGracePeriod in the NodeClaims" in note) == is_noted
+
+
 def test_deleting_a_failed_node_ends_a_terminating_pod_that_is_already_replaced(cluster, snapshot):
     """Only the deletion of the node ends the pod that terminates on it; no other pod changes."""
     objects = cluster()

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.finalizer import FOREGROUND, JOB_TRACKING, ORPHAN, TERMINATION
+from fairlead.api.json import text
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import BOUND, all_claims
 from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
-from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, SPOT
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS
 from fairlead.whatif.change import commands
@@ -26,6 +27,12 @@ from fairlead.whatif.snapshot.manifest import Manifest
 _IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public"})
 _SIMULATED_FINALIZERS: Final = frozenset(
     (*FINALIZERS.values(), TERMINATION, JOB_TRACKING, FOREGROUND, ORPHAN)
+)
+
+# A provider that takes back a spot machine gives notice, and stops the machine in any case.
+_RECLAIM: Final = (
+    " A cloud that takes back spot nodes does not wait for the drain. To simulate this, state "
+    "terminationGracePeriod in the NodeClaims of the dump, such as 2m, with --autoscale karpenter."
 )
 
 
@@ -94,12 +101,29 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
     names = [one.ref.name for one in nodes if not one.metadata.deletion_timestamp]
     if names:
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        spot = {one.ref.name for one in nodes if one.metadata.labels.get(CAPACITY_TYPE) == SPOT}
+        is_endless = bool(spot - _nodes_with_grace_period(inventory))
         yield (
             f"The deletion starts a drain of {names[0]}{more}: Karpenter drains its nodes within "
-            "budgets before it removes them."
+            f"budgets before it removes them.{_RECLAIM if is_endless else ''}"
         )
     if nodes:
         yield from _protected_pods({one.ref.name for one in nodes}, inventory)
+
+
+def _nodes_with_grace_period(inventory: Inventory) -> set[str]:
+    """Return the names of the nodes whose NodeClaims limit the time of a drain."""
+    claims = (
+        one
+        for kind in inventory.kinds
+        if kind.kind == "NodeClaim"
+        for one in inventory.of_kind(kind)
+    )
+    return {
+        text(one.value, "status", "nodeName")
+        for one in claims
+        if text(one.value, "spec", "terminationGracePeriod")
+    }
 
 
 def leaving_pods(targets: Iterable[Manifest]) -> Iterator[str]:
