@@ -72,6 +72,7 @@ from fairlead.whatif.planner.node.node_copy import (
     pod_on,
 )
 from fairlead.whatif.snapshot.node_pool import (
+    POOL_LABELS,
     NodeTraits,
     labels_in_zone,
     managed_pool,
@@ -84,6 +85,8 @@ _SCALED: Final = ("cpu", "memory")
 _CORE_WEIGHT: Final = 0.03
 _GIB_WEIGHT: Final = 0.004
 _GIB: Final = 1 << 30
+# The prefix of the labels in which EKS names the launch template of a node group.
+_TEMPLATE: Final = "eks.amazonaws.com/sourceLaunchTemplate"
 
 
 class NodeOffer(Struct, frozen=True):
@@ -179,9 +182,12 @@ def node_offers(
     stated = _labelled(stated, model)
     by_name = {one.name: one for one in node_pools}
     devices = DeviceKinds(model)
-    for pool, members in _pools(infos).items():
+    pools = _pools(infos)
+    zonal = _zones_of_zonal_groups(pools)
+    for pool, members in pools.items():
         rules = _rules(members, by_name)
-        allowed = [zone for zone in zones if rules.get(ZONE).has(zone)]
+        only = zonal.get(pool)
+        allowed = [zone for zone in zones if rules.get(ZONE).has(zone) and only in (None, zone)]
         own = allowed if _zones(members) else [""]
         if stated:
             types = _stated_types(members, stated, rules, devices)
@@ -326,6 +332,29 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
         name = ",".join(f"{key}={value}" for key, value in words) or taints
         named[f"{name} with {taints}" if name in named else name] = members
     return dict(sorted(named.items()))
+
+
+def _zones_of_zonal_groups(pools: Mapping[str, Sequence[NodeInfo]]) -> dict[str, str]:
+    """Return the only zone of each pool that is one of several node groups, one for each zone.
+
+    Cluster Autoscaler's documentation recommends such groups for pods with volumes. The groups
+    differ only in the provider's labels of the group and in their zones. Pools of Karpenter are
+    left out, because the requirements of their NodePool state the zones.
+    """
+    alike: dict[Hashable, dict[str, str]] = {}  # {traits: {pool: its zone}}
+    for pool, members in pools.items():
+        labels, zones = members[0].labels, _zones(members)
+        if NODE_POOL in labels or managed_pool(labels) is None:
+            continue
+        own = [key for key in labels if key in POOL_LABELS or key.startswith(_TEMPLATE)]
+        of_type = [key for key in labels if key.startswith(FACT_LABELS)]
+        traits = node_traits(members[0].node, (*own, *TYPE_LABELS, *of_type))
+        alike.setdefault(traits, {})[pool] = zones[0] if len(zones) == 1 else ""
+    found: dict[str, str] = {}
+    for groups in alike.values():
+        if "" not in groups.values() and len(set(groups.values())) == len(groups) > 1:
+            found |= groups
+    return found
 
 
 def _without_deprecated(labels: frozenset[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -307,6 +307,38 @@ def test_labels_of_one_zone_or_type_do_not_divide_a_pool(planner, make):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        pytest.param(
+            {"web-a": "a", "web-b": "b"}, {("web-a", "a"), ("web-b", "b")}, id="one for each zone"
+        ),
+        pytest.param(
+            {"web-a": "a", "web-b": "a", "db": "b"},
+            {(name, zone) for name in ("web-a", "web-b", "db") for zone in "ab"},
+            id="two groups in a zone",
+        ),
+        pytest.param(
+            {"web-a": "ab", "web-b": "b"},
+            {(name, zone) for name in ("web-a", "web-b") for zone in "ab"},
+            id="a group in two zones",
+        ),
+    ],
+)
+def test_node_groups_of_one_zone_each_get_no_nodes_in_other_zones(planner, make, groups, found):
+    """An Auto Scaling group of a single zone cannot start a machine elsewhere."""
+    group, template = "eks.amazonaws.com/nodegroup", "eks.amazonaws.com/sourceLaunchTemplateId"
+    nodes = [
+        make.node(f"{name}-{zone}", **{ZONE: zone, group: name, template: f"lt-{name}"})
+        for name, zones in groups.items()
+        for zone in zones
+    ]
+    model = planner(*nodes).model
+    offers = node_offers(model, list(model.table.nodes()), (), 0.0)
+    made = [one.node("new").node.metadata.labels for one in offers]
+    assert {(one[group], one[ZONE]) for one in made} == found
+
+
 def test_all_pods_run_after_the_loss_of_any_zone(planner, make):
     """Eight cores in two zones: either zone alone must hold them, so two nodes in each."""
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
