@@ -101,6 +101,77 @@ def test_only_limits_of_groups_whose_nodes_suit_the_pods_are_named(snapshot, mak
     )
 
 
+def limited(write, *names, maximum=1):
+    """Conditions with Cluster Autoscaler and a group for each of `names`, with these labels."""
+    groups = [{"name": one, "min": 0, "max": maximum, "labels": {"pool": one}} for one in names]
+    path = str(write("g.yaml", json.dumps({"node-groups": groups})))
+    return Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", path))
+
+
+def test_the_maximum_of_each_zonal_group_is_raised_for_spread_pods(snapshot, make, write):
+    """Nodes of one zone alone would not help pods that are spread over the zones."""
+    zones = {"a": "z1", "b": "z2", "c": "z3"}
+    nodes = [make.node(name, pool=name, **{ZONE: zone}) for name, zone in zones.items()]
+    spread = {
+        "topologyKey": ZONE,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=3, cpu="3", topologySpreadConstraints=[spread])),
+        ClusterChange(scale=("deploy/web=9",)),
+        limited(write, *zones),
+    )
+    [step] = [one for one in found.next_steps if "raise" in one.words]
+    assert step.words == (
+        "raise the maximum of node group a from 1 to 3 nodes, the maximum of node group b from 1 "
+        "to 3 nodes and the maximum of node group c from 1 to 3 nodes, and ask again with 6 more "
+        "nodes like a, b, c; no pod then stays pending"
+    )
+    assert step.options == "--add-nodes 6 --like a,b,c"
+
+
+def test_the_maximum_of_a_tainted_group_is_raised_for_new_pods(snapshot, make, write):
+    """The nodes of the group run no such pods yet, but the limit shows that they would suit."""
+    node = make.node("a", pool="gpu")
+    node["spec"] = {"taints": [{"key": "gpu", "value": "true", "effect": "NoSchedule"}]}
+    new = make.workload(name="job", replicas=2, cpu="3", tolerations=[{"operator": "Exists"}])
+    path = str(write("new.yaml", json.dumps(new)))
+    found = what_if(snapshot(node), ClusterChange(apply=(path,)), limited(write, "gpu"))
+    [step] = [one for one in found.next_steps if "raise" in one.words]
+    assert step.words.startswith("raise the maximum of node group gpu from 1 to 2 nodes")
+    assert step.words.endswith("; no pod then stays pending")
+
+
+def test_limits_concern_pods_that_replace_preempted_pods(snapshot, make, write):
+    """Answers list a replacement under the name of the preempted pod."""
+    low, high = (
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        for name, value in (("low", 0), ("high", 10))
+    )
+    owner = make.workload("ReplicaSet", "spare", replicas=1, cpu="3", priorityClassName="low")
+    owner["metadata"]["uid"] = "spare"
+    pod = make.pod("spare-0", cpu="3", node_name="a", owner="spare", priority=0)
+    pod["metadata"]["labels"] = {"app": "spare"}
+    pod["metadata"]["ownerReferences"][0]["uid"] = "spare"
+    path = str(write("new.yaml", json.dumps(make.workload(cpu="3", priorityClassName="high"))))
+    found = what_if(
+        snapshot(make.node("a", pool="g"), low, high, owner, pod),
+        ClusterChange(apply=(path,)),
+        limited(write, "g"),
+    )
+    assert [one.key for one in found.difference.pending] == ["default/spare-0"]
+    assert list(found.changed.autoscaling.waiting) == ["default/spare-0"]
+    limit = "The limit of node group g allows no further node: 1 node."
+    assert any(limit in one.sentence for one in found.verdict.findings)
+
+
 def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     groups = json.dumps(GROUPS | {"flags": {"max-nodes-total": 1}})
     found = what_if(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import mapping
@@ -17,7 +19,7 @@ from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 from fairlead.engine.autoscaling.reached_limit import ReachedLimit
-from fairlead.whatif.next_steps.new_nodes import new_nodes_for
+from fairlead.whatif.next_steps.new_nodes import NewNodes, new_nodes_for
 from fairlead.whatif.next_steps.step_context import StepContext, is_named
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
@@ -94,6 +96,13 @@ def _edits(name: str, limits: Mapping[str, str]) -> list[str]:
     return [f"nodepool/{name}:spec.limits[{one}]={amount}" for one, amount in limits.items()]
 
 
+class _Proposal(Struct, frozen=True):
+    """New nodes: `nodes` in all, of which `counts` by group exceed what the autoscaler added."""
+
+    nodes: NewNodes
+    counts: Mapping[str, int]
+
+
 def _raised_maximum(
     limit: ReachedLimit,
     pods: Sequence[PodEnd],
@@ -105,50 +114,97 @@ def _raised_maximum(
     `limit` is the limit of a node group, or a limit for all nodes, such as --max-nodes-total. The
     step names each limit that the new nodes exceed. In the trial, the new nodes count against the
     limits. So the new nodes include the nodes that the autoscaler added in the run with the change.
+    Each proposal is tried until no pod is pending. The step has the one with the fewest such pods.
+    """
+    answer, found = context.answer, []
+    for proposal in _proposals(limit, pods, autoscaling, context):
+        higher = list(_higher_limits(proposal.counts, autoscaling, len(answer.changed.nodes)))
+        if not higher:
+            continue
+        more = proposal.nodes
+        tried = context.ask(replace(answer.change, add_nodes=more.count, like=more.like))
+        if tried is None or not _helps(tried, context):
+            continue
+        pending = len(tried.difference.pending)
+        step = NextStep(
+            f"raise {joined(higher)}, and ask again with {more.words}{_rest(tried)}",
+            shlex.join(more.options),
+        )
+        found.append((pending, step))
+        if not pending:
+            break
+    if found:
+        yield min(found, key=lambda one: one[0])[1]
+
+
+def _proposals(
+    limit: ReachedLimit,
+    pods: Sequence[PodEnd],
+    autoscaling: AutoscalingOutcome,
+    context: StepContext,
+) -> Iterator[_Proposal]:
+    """Yield new nodes for `pods`: of one group, and of all groups that have reached their maximum.
+
+    Several groups may be necessary if each has its own zone, and the pods are spread over zones.
     """
     answer = context.answer
-    groups = [limit.name] if limit.kind == _GROUP else [one.group for one in autoscaling.groups]
-    group_of = {node: group for group in groups for node in autoscaling.members.get(group, ())}
     # Nodes that the autoscaler added cannot be copied, because the dump does not contain them.
     known = {one.ref.name for one in samples(context.manifests) if one.kind is NODE}
-    nodes = [one for one in answer.changed.nodes if one.name in group_of and one.name in known]
-    more = new_nodes_for(pods, nodes, answer.without.nodes)
-    if more is None:
+    nodes = {
+        group: [one for one in answer.changed.nodes if one.name in members & known]
+        for group, members in autoscaling.members.items()
+    }
+    added = {one.group: one.added for one in autoscaling.groups}
+    without = answer.without.nodes
+    if limit.kind != _GROUP:
+        more = new_nodes_for(pods, chain.from_iterable(nodes.values()), without)
+        if more is not None:
+            group_of = {one.name: group for group, own in nodes.items() for one in own}
+            count = more.count + sum(added.values())
+            yield _Proposal(replace(more, count=count), {group_of[more.like]: more.count})
         return
-    found = _higher_limits(group_of[more.like], more.count, autoscaling, len(answer.changed.nodes))
-    if not (higher := list(found)):
-        return
-    added = sum(one.added for one in autoscaling.groups if one.group in groups)
-    more = replace(more, count=more.count + added)
-    tried = context.ask(replace(answer.change, add_nodes=more.count, like=more.like))
-    if tried is None or not _helps(tried, context):
-        return
-    yield NextStep(
-        f"raise {joined(higher)}, and ask again with {more.words}{_rest(tried)}",
-        shlex.join(more.options),
-    )
+    more = new_nodes_for(pods, nodes.get(limit.name, ()), without, suit=True)
+    if more is not None:
+        count = more.count + added[limit.name]
+        yield _Proposal(replace(more, count=count), {limit.name: more.count})
+    waiting: dict[str, list[PodEnd]] = {}
+    for pod in pods:
+        for one in autoscaling.limits[pod.key]:
+            if one.kind == _GROUP:
+                waiting.setdefault(one.name, []).append(pod)
+    likes = {
+        group: found
+        for group, own in waiting.items()
+        if (found := new_nodes_for(own, nodes.get(group, ()), without, suit=True)) is not None
+    }
+    if len(likes) > 1:
+        share = -(-max(one.count for one in likes.values()) // len(likes))
+        copies = {one.like: share + added[group] for group, one in likes.items()}
+        is_equal = len(set(copies.values())) == 1
+        like = ",".join(copies if is_equal else (f"{name}:{n}" for name, n in copies.items()))
+        yield _Proposal(NewNodes(sum(copies.values()), like), dict.fromkeys(likes, share))
 
 
 def _higher_limits(
-    group: str, count: int, autoscaling: AutoscalingOutcome, nodes: int
+    counts: Mapping[str, int], autoscaling: AutoscalingOutcome, nodes: int
 ) -> Iterator[str]:
-    """Yield each limit that `count` more nodes of `group` exceed, and the limit that allows them.
+    """Yield each limit that `counts`, new nodes by group, exceed, and the limit that allows them.
 
     `nodes` is the number of all nodes at the end of the run. A group or a cluster may already have
     more nodes, cores or memory than its limit.
     """
-    [found] = [one for one in autoscaling.groups if one.group == group]
-    limits = (
-        ("--max-nodes-total", autoscaling.nodes_max or None, nodes),
-        (f"the maximum of {_GROUP} {group}", found.maximum, found.after),
-    )
-    for name, most, present in limits:
+    limits = [("--max-nodes-total", autoscaling.nodes_max or None, nodes, sum(counts.values()))]
+    by_name = {one.group: one for one in autoscaling.groups}
+    for group, count in counts.items():
+        found = by_name[group]
+        limits.append((f"the maximum of {_GROUP} {group}", found.maximum, found.after, count))
+    for name, most, present, count in limits:
         if most is not None and present + count > most:
             yield f"{name} from {most:,} to {counted(present + count, 'node')}"
     for one in autoscaling.totals:
-        if one.exceeded_by(group, count):
-            needed = one.present + count * one.of_new_node[group]
-            yield f"{one.flag} from {one.in_unit(one.maximum):,} to {one.words(needed)}"
+        more = sum(count * one.of_new_node.get(group, 0) for group, count in counts.items())
+        if more and one.present + more > one.maximum:
+            yield f"{one.flag} from {one.in_unit(one.maximum):,} to {one.words(one.present + more)}"
 
 
 def _helps(tried: Effect, context: StepContext) -> bool:

@@ -124,6 +124,7 @@ def new_nodes_for(
     *,
     left: Collection[str] = (),
     spread_counts: bool = True,
+    suit: bool = False,
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
@@ -132,7 +133,8 @@ def new_nodes_for(
     its pods of both runs count. `left` contains the names of nodes that pods of `pending` had to
     leave. A node without pods of these workloads is suitable only if it has no taints, and if no
     `pending` pod waits because of a rule, such as affinity. If `spread_counts` is False, topology
-    spread does not count as such a rule: a zone without pods may admit the pods.
+    spread does not count as such a rule: a zone without pods may admit the pods. If `suit` is True,
+    no rule and no taint keeps the pods off copies of `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -157,7 +159,7 @@ def new_nodes_for(
     rooms = [
         (node.name, {**_room(node), **_device_room(runs[node.name], held), **apart})
         for node in nodes
-        if node.name in known_to_fit or not (node.is_tainted or ruled_out)
+        if suit or node.name in known_to_fit or not (node.is_tainted or ruled_out)
     ]
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:

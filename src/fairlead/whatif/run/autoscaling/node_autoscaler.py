@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from fairlead.api.objects import Pod
+from fairlead.api.pods.original import original_key
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE
@@ -32,6 +34,7 @@ from fairlead.whatif.outcome.autoscaling.pause import Pause
 from fairlead.whatif.outcome.autoscaling.refused_pod import refused_pods
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 
+Value = TypeVar("Value")
 _SECONDS_PER_HOUR: Final = 3600.0
 # the reasons of a node change by a user, in the words of Karpenter's history
 _CREATED: Final = "Created by a user"
@@ -45,7 +48,8 @@ def autoscaling_outcome(
 
     `waits` are the times that pods waited for a node.
     """
-    history = autoscaler.history
+    history, listers = autoscaler.history, autoscaler.autoscaler.context.listers
+    pods = {pod.key: pod for pod in (*listers.unschedulable_pods(), *listers.other_pods.values())}
     specs = {spec.id: spec for spec in autoscaler.groups}
     moves = [
         *(_arrival(one, specs[one.group]) for one in history.arrivals),
@@ -66,20 +70,30 @@ def autoscaling_outcome(
         CLUSTER_AUTOSCALER,
         groups,
         counted,
-        dict(sorted(autoscaler.pods_without_scale_up().items())),
+        _by_original(autoscaler.pods_without_scale_up(), pods),
         dict(sorted(autoscaler.nodes_without_scale_down().items())),
         dict(sorted(autoscaler.undelivered.items())),
         tuple(one for one in transitions if one.at < since),
         tuple(_pauses(autoscaler, since, until)),
         refused_pods(history.refusals, waits),
-        limits=autoscaler.reached_limits(until),
-        ignored=autoscaler.ignored_pods(),
+        limits=_by_original(autoscaler.reached_limits(until), pods),
+        ignored=_by_original(autoscaler.ignored_pods(), pods),
         members={
             group: frozenset(node.metadata.name for node in found) for group, found in nodes.items()
         },
         nodes_max=autoscaler.nodes_max,
         totals=autoscaler.total_limits,
     )
+
+
+def _by_original(found: Mapping[str, Value], pods: Mapping[str, Pod]) -> dict[str, Value]:
+    """Return `found`, with the key of the original instead of the key of each pod, sorted.
+
+    `found` is by the key of the pod; `pods` has these pods. The pods of an outcome are listed under
+    the keys of their originals, too.
+    """
+    keys = {key: original_key(pods[key]) if key in pods else key for key in found}
+    return {keys[key]: found[key] for key in sorted(found, key=lambda key: (keys[key], key))}
 
 
 def _arrival(one: NodeArrival, spec: NodeGroupSpec) -> NodeTransition:
@@ -102,7 +116,7 @@ def karpenter_outcome(
     Nodes that users added or removed are included. A group consists of the nodes with the same
     NodePool, instance type and capacity type. `waits` are the times that pods waited for a node.
     """
-    history = karpenter.history
+    history, pods = karpenter.history, karpenter.cluster.pods
     counted = [one for one in history.changes if since <= one.at <= until]
     earlier = [one for one in history.changes if one.at < since]
     present: dict[tuple[str, str], list[float | None]] = {
@@ -132,14 +146,14 @@ def karpenter_outcome(
         KARPENTER,
         groups,
         transitions,
-        dict(sorted(karpenter.pods_without_node().items())),
+        _by_original(karpenter.pods_without_node(), pods),
         dict(sorted(karpenter.kept_nodes(until).items())),
         dict(sorted(history.undelivered.items())),
         tuple(_transition(one, prices[one.node]) for one in earlier),
         refused=refused_pods(history.refusals, waits),
         drifted=karpenter.drifted_nodes(until),
-        limits=karpenter.reached_limits(until),
-        ignored=karpenter.ignored_pods(),
+        limits=_by_original(karpenter.reached_limits(until), pods),
+        ignored=_by_original(karpenter.ignored_pods(), pods),
         limited_use=karpenter.limited_use(since, until),
     )
 
