@@ -172,6 +172,32 @@ def test_limits_concern_pods_that_replace_preempted_pods(snapshot, make, write):
     assert any(limit in one.sentence for one in found.verdict.findings)
 
 
+def test_daemon_set_pods_on_a_node_that_the_change_keeps_are_not_new(snapshot, make, write):
+    """Without the change, the autoscaler removes the node b, which has no other pods."""
+    daemon_set = make.workload("DaemonSet", "agent", cpu="0")
+    daemon_set["metadata"]["uid"] = "agent"
+    agents = []
+    for node in "ab":
+        pod = make.pod(f"agent-{node}", cpu="0", node_name=node, owner="agent")
+        kind = {"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "agent", "uid": "agent"}
+        pod["metadata"]["ownerReferences"] = [{**kind, "controller": True}]
+        pod["metadata"]["labels"] = {"app": "agent"}
+        agents.append(pod)
+    nodes = [make.node(name, pool="g") for name in "ab"]
+    found = what_if(
+        snapshot(*nodes, daemon_set, *agents, make.workload(replicas=1, cpu="3")),
+        ClusterChange(scale=("deploy/web=2",)),
+        limited(write, "g", maximum=2),
+    )
+    assert (found.without.autoscaling.removed, found.changed.autoscaling.removed) == (1, 0)
+    [finding] = [one for one in found.verdict.findings if one.kind == "started"]
+    assert finding.sentence.endswith(
+        "1 DaemonSet pod stays on 1 node, removed only without the change."
+    )
+    [agent] = [one for one in found.effect.workloads if one.workload.name == "agent"]
+    assert agent.words == "1 removed only without the change"
+
+
 def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     groups = json.dumps(GROUPS | {"flags": {"max-nodes-total": 1}})
     found = what_if(

@@ -23,6 +23,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.pod_role import is_kept
 from fairlead.whatif.outcome.comparison.waited_pod import AwaitedReturn, WaitedPod, only_waited
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
@@ -1035,6 +1036,8 @@ def _started(effect: Effect) -> str | None:
     starts = {pod.key: _first_start(pod, changed) for pod in others}
     starting = [pod for pod in others if starts[pod.key] is None]
     started = [pod for pod in others if starts[pod.key] is not None]
+    kept = [pod for pod in started if is_kept(pod, changed)]
+    started = [pod for pod in started if not is_kept(pod, changed)]
     own = _of_other_nodes(started, effect.without)
     new_nodes = set(_keys(own))
     pods = [pod for pod in started if pod.key not in new_nodes]
@@ -1055,7 +1058,18 @@ def _started(effect: Effect) -> str | None:
             where = _on_new_nodes(own) if those is own else ""
             sentences.append(f"{who} {verb}{where} after {after}{alone}.")
             alone = ""
+    if kept:
+        sentences.append(_kept(kept))
     return " ".join(sentences) or None
+
+
+def _kept(pods: Sequence[PodEnd]) -> str:
+    """Return a sentence about `pods` that ran before the change and are removed only without it."""
+    stay = "stays" if len(pods) == 1 else "stay"
+    if not all(pod.own_node for pod in pods):
+        return f"{_pods_of(pods)} {stay}, removed only without the change."
+    nodes = counted(len({pod.node for pod in pods}), "node")
+    return f"{_pods_of_nodes(pods)} {stay} on {nodes}, removed only without the change."
 
 
 def _of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:

@@ -208,6 +208,16 @@ def is_created_later(pod: PodEnd, run: RunOutcome) -> bool:
     return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
 
 
+def is_kept(pod: PodEnd, run: RunOutcome) -> bool:
+    """Return whether `pod` of `run` has run since before the change.
+
+    If only `run` has such a pod at the end, the other run has deleted it. For example, an
+    autoscaler has removed its node.
+    """
+    started = pod.started_at
+    return pod.is_initial and started is not None and started <= run.started_at
+
+
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
     """Return the keys of the pods that the change displaced when it deleted their nodes.
 

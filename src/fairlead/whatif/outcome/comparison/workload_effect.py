@@ -23,7 +23,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import Difference
-from fairlead.whatif.outcome.comparison.pod_role import changed_keys
+from fairlead.whatif.outcome.comparison.pod_role import changed_keys, is_kept
 from fairlead.whatif.outcome.comparison.waited_pod import AwaitedReturn, WaitedPod, only_waited
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
@@ -62,8 +62,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     more. `waited` also counts all pods that are not displaced, moved or new, if the change makes
     their wait for a node longer. `waited_for` is the longest of these waits. `awaited_node` counts
     the pods of a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes
-    returned. `is_down_without` is set if both runs had a time without a ready pod, and this time
-    was at least as long in the run without the change.
+    returned. `kept` counts the `placed` pods that ran before the change, and that only the run
+    without the change deletes. `is_down_without` is set if both runs had a time without a ready
+    pod, and this time was at least as long in the run without the change.
     """
 
     workload: WorkloadRef
@@ -81,6 +82,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     moved_alike: int = 0
     updated: int = 0
     placed: int = 0
+    kept: int = 0
     completed: int = 0
     failed: int = 0
     ended: int = 0
@@ -222,7 +224,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.staying, f"on {'a failed node' if self.staying == 1 else 'failed nodes'}"),
             (self.updated, "updated"),
             (self.outdated, "not updated"),
-            (self.placed + self.completed + self.failed - self.ended, "new"),
+            (self.placed - self.kept + self.completed + self.failed - self.ended, "new"),
+            (self.kept, "removed only without the change"),
             (self.completed, "completed"),
             (self.failed, "failed"),
             (self.removed - self.fewer, "removed"),
@@ -414,6 +417,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "moved_alike", list(_moved_alike(found))
     yield "updated", [one.pod for one in found.replaced]
     yield "placed", list(found.placed)
+    yield "kept", [pod for pod in found.placed if is_kept(pod, changed)]
     yield "completed", [pod for pod in found.completed if not pod.has_failed]
     yield "failed", [pod for pod in found.completed if pod.has_failed]
     yield "ended", [pod for pod in found.completed if pod.is_initial]
