@@ -848,6 +848,11 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     hpa["spec"]["scaleTargetRef"] = {**kind, "name": "web"}
     notes = ask([*objects, owned, hpa], scale=("rollout/web=2",)).changed.notes
     assert notes[1].startswith("HorizontalPodAutoscaler default/web scales Rollout default/web")
+    assert ask([*objects, owned, hpa], scale=("rollout/web=6",)).changed.notes[1] == (
+        "HorizontalPodAutoscaler default/web allows 1 to 5 replicas of Rollout default/web, so it "
+        "does not keep 6. Here, 6 replicas stay, because the controller of Rollouts is not "
+        "simulated."
+    )
     older = make.workload("ReplicaSet", "old")
     older["metadata"]["ownerReferences"] = owned["metadata"]["ownerReferences"]
     with pytest.raises(InputError, match="cannot be scaled; name its ReplicaSet default/web"):

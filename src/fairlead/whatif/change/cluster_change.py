@@ -995,6 +995,7 @@ def _scale(collected: _Steps) -> None:
         metric_scalers_note,
         other_scaler,
         parse_scale,
+        refused_scale,
         scalable_part,
     )
     from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415 - rarely needed
@@ -1031,6 +1032,8 @@ def _scale(collected: _Steps) -> None:
             collected.notes.append(note)
         elif autoscaler := metric_scaler(named, replicas, inventory):
             scaled_again.append((autoscaler, named))
+            if note := refused_scale(autoscaler, named, replicas):
+                collected.notes.append(note)
     if scaled_again:
         collected.notes.append(metric_scalers_note(scaled_again))
 

@@ -169,6 +169,23 @@ def metric_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> Ma
     return None if is_off else found
 
 
+def refused_scale(autoscaler: Manifest, workload: Manifest, replicas: int) -> str:
+    """Return a note if the limits of `autoscaler` do not allow `replicas`; "" if they do.
+
+    `workload` is the workload that `autoscaler` scales. In the run, the autoscaler scales only
+    workloads of built-in kinds. So the note is about a custom resource.
+    """
+    spec = autoscaler.as_view(HorizontalPodAutoscaler).spec
+    least, most = spec.min_replicas, spec.max_replicas
+    if not is_custom(workload.kind.api_version) or least <= replicas <= most:
+        return ""
+    return (
+        f"{autoscaler.title} allows {least:,} to {most:,} replicas of {workload.title}, so it does "
+        f"not keep {replicas:,}. Here, {replicas:,} replicas stay, because the controller of "
+        f"{workload.kind.kind}s is not simulated."
+    )
+
+
 def metric_scalers_note(scaled: Sequence[tuple[Manifest, Manifest]]) -> str:
     """Return a note about the autoscalers that scale workloads again.
 
