@@ -849,7 +849,7 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     notes = ask([*objects, owned, hpa], scale=("rollout/web=2",)).changed.notes
     assert notes[1].startswith("HorizontalPodAutoscaler default/web scales Rollout default/web")
     assert ask([*objects, owned, hpa], scale=("rollout/web=6",)).changed.notes[1] == (
-        "HorizontalPodAutoscaler default/web allows 1 to 5 replicas of Rollout default/web, so it "
+        "HorizontalPodAutoscaler default/web allows 0 to 5 replicas of Rollout default/web, so it "
         "does not keep 6. Here, 6 replicas stay, because the controller of Rollouts is not "
         "simulated."
     )
