@@ -55,7 +55,7 @@ _GROUP: Final = "authentication.k8s.io"
 def impersonated(
     attributes: AuthorizationAttributes, headers: Mapping[str, str], authorize: Authorize
 ) -> User:
-    """Return the user that a request impersonates, or its own user if it impersonates nobody.
+    """Return the impersonated user; if `headers` name none, return the authenticated user.
 
     Raises ApiError 403 if a permission is missing. Raises ApiError 400 for headers without a user
     name.
