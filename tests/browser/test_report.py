@@ -538,6 +538,16 @@ def test_reasons_of_the_batch_scheduler_are_those_of_the_default_scheduler(page,
     assert page.lines("#pending .meanings dt") == ["Insufficient"]
 
 
+@pytest.mark.parametrize("kind", ["whatif", "simulate"])
+def test_the_reasons_of_a_verdict_are_on_lines_of_their_own(page, tmp_path, kind):
+    """The claim is in large type. A dot inside a name ends no sentence."""
+    claim, *reasons = "5 pods of v1.2 a.b/c stay pending.", "3 pods: Too hot.", "2 pods: no room."
+    verdict = [{"severity": "bad", "sentence": " ".join((claim, *reasons))}]
+    write_report(tmp_path / "report.html", {"kind": kind, "title": "Run", "verdict": verdict})
+    page.open(tmp_path / "report.html")
+    assert page.text("#verdict > p").split("\n") == [claim, *reasons]
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_lines_do_not_break_inside_a_flag(page, tmp_path, width):
     """A browser may break a line after each hyphen of `--startup-time`."""

@@ -115,9 +115,15 @@ export function verdictSection(report, priorities) {
 
 function sentences({ verdict: [first, ...others] }) {
   return [
-    h("p", { class: `verdict ${first.severity}` }, first.sentence),
+    h("p", { class: `verdict ${first.severity}` }, verdictLines(first.sentence)),
     others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
   ];
+}
+
+/** The claim in large type, and each sentence after it, such as a reason, in a smaller line below. */
+function verdictLines(text) {
+  const [claim, ...others] = text.split(/(?<=\.) (?=[A-Z0-9])/);
+  return [claim, ...others.map((sentence) => h("span", { class: "more" }, ` ${sentence}`))];
 }
 
 function finding({ severity, sentence }) {
