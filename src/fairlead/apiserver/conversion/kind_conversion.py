@@ -78,10 +78,10 @@ def internal(kind: Kind, obj: Json) -> Json:
 def reread(kind: Kind, obj: Json) -> Json:
     """Return the stored custom resource `obj`, adapted to the current schemas of `kind`.
 
-    Fields that the schema of its version does not declare are dropped, and absent fields get their
-    defaults. The object is converted to the stored version. If the conversion needs a webhook, the
-    object keeps its version until it is written again. If nothing changes, or if the object with
-    its defaults would be too large, return `obj` itself.
+    The schema is the one of the object's own version: fields that it does not declare are dropped,
+    and absent fields get their defaults. Then the object is converted to the storage version. If
+    the conversion needs a webhook, the object keeps its version until it is written again. If
+    nothing changes, or if the object with its defaults would be too large, return `obj` itself.
     """
     # upstream: customresource_handler.go:crdConversionRESTOptionsGetter, which does this each time
     # that it reads an object from etcd

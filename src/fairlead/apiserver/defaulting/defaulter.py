@@ -112,7 +112,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def completed(schema: Schema, obj: Json) -> Json:
-    """Return `obj` with all defaults of its type `schema`. `obj` must be in stored form."""
+    """Return `obj` with all defaults of its type `schema`; `schema.decoder` has decoded `obj`."""
     complete = _completer(schema)
     return obj if complete is None else complete(obj)
 

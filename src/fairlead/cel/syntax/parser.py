@@ -1,13 +1,13 @@
 """Parses the text of an expression into a tree, by recursive descent.
 
-    expr      or ["?" or ":" expr]
-    or        and {"||" and}
-    and       relation {"&&" relation}
-    relation  calc {("<" | "<=" | ">=" | ">" | "==" | "!=" | "in") calc}
-    calc      unary {("*" | "/" | "%" | "+" | "-") unary}, by precedence
-    unary     {"!"} member | {"-"} member
-    member    primary {"." name | ".?" name | "." name "(" args ")" | "[" expr "]"}
-    primary   name | name "(" args ")" | "(" expr ")" | list | map | object | literal
+    expr            conditionalOr ["?" conditionalOr ":" expr]
+    conditionalOr   conditionalAnd {"||" conditionalAnd}
+    conditionalAnd  relation {"&&" relation}
+    relation        calc {("<" | "<=" | ">=" | ">" | "==" | "!=" | "in") calc}
+    calc            unary {("*" | "/" | "%" | "+" | "-") unary}, by precedence
+    unary           {"!"} member | {"-"} member
+    member          primary {"." name | ".?" name | "." name "(" args ")" | "[" expr "]"}
+    primary         name | name "(" args ")" | "(" expr ")" | list | map | object | literal
 
 Upstream's parser is generated, and its error messages depend on its recovery from errors. Three
 kinds of recovery are reproduced. A superfluous token before the expected token is dropped

@@ -283,12 +283,12 @@ class Reflector:
         self._watch_succeeded()
 
     def stayed_open(self) -> None:
-        """Record that a watch has been open for a while, which shows that the resource is readable.
+        """Record that a watch has been open for a while, so that the resource counts as readable.
 
-        The caller need not wait for an event of the watch. If the resource does not change, the
-        first event is a bookmark, which may not arrive for a minute. If the watch breaks later, the
-        pause is short, and the failure counts as the first one. The count of failures stays if an
-        event was unusable, because the next watch may send the same event.
+        The first event would show this too. But if the resource does not change, the first event is
+        a bookmark, which may arrive only after a minute. If the watch breaks after this call, the
+        next pause is short, and the failure counts as the first one. Exception: if an event was
+        unusable, the count of failures stays, because the next watch may send the same event.
         """
         if self._listed is None:
             self._watch_succeeded()

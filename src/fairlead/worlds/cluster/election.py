@@ -33,7 +33,8 @@ class Election:
         """`state` decides which requests are sent; `clock` returns the time in ns.
 
         `on_change` is called after each attempt, and when leadership ends. `log` receives one line
-        when another replica holds the Lease, and when two attempts in a row failed.
+        for each other replica that is found to hold the Lease. If two attempts in a row fail, `log`
+        receives the reason.
         """
         self.state = state
         self._client = client

@@ -1,4 +1,4 @@
-"""ApiBinding: the extender verb bind, performed with the Binding API of an API server.
+"""ApiBinding: binds pods for a scheduler extender, through the Binding API of an API server.
 
 ApiBinding connects over plain HTTP to a `kubectl proxy`, which adds the credentials.
 

@@ -114,10 +114,10 @@ class AdmissionGateway:
     def _perform_alone(
         self, issued: IssuedCommand, detailed: Command, now: Instant, report: PodWrite | None
     ) -> Outcome:
-        """Perform a command without calls of webhooks, and return its outcome.
+        """Perform the command `detailed` without calls of webhooks, and return its outcome.
 
-        This method is used only while the store contains no webhook configurations and no admission
-        policies.
+        `perform` explains the parameters. This method is used only while the store contains no
+        webhook configurations and no admission policies.
         """
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:

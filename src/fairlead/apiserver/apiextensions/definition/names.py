@@ -69,10 +69,11 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 
 
 def holder_of_own_plural(definition: Json) -> Json:
-    """Return an invented definition that already uses the plural name of `definition`.
+    """Return an artificial definition that has the plural name of `definition`.
 
-    A caller may pass it to `with_name_conflict` as one of `others`. The plural name then counts as
-    in use, unless it is already in the acceptedNames of `definition`.
+    A caller that refuses a plural name passes the result to `with_name_conflict` as one of
+    `others`. The plural name of `definition` then counts as in use, unless it is in the
+    acceptedNames of `definition`.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

@@ -4,20 +4,21 @@ A watch starts with the existing objects (as ADDED events) or with the changes s
 the watch receives each change as it is stored. A watch with a selector sends an ADDED event when an
 object starts to match. The watch sends a DELETED event when an object no longer matches. Each
 change is encoded once per encoder; all watches with an equal encoder share the encoded event.
-Watches without a selector, and with the same namespace and encoder, form a group. A change is
+Watches form a group if they have no selector, and the same namespace and encoder. A change is
 examined only once for all watches of a group, so that a thousand watches on all pods cost little.
 
-The HTTP layer sets the callback `on_data`. The watch calls `on_data` when there are new events for
-`pop_lines` or new changes for `convert_waiting`, and when the watch ends. `on_data` is not called
-for an event that is queued behind others. The HTTP layer must close the watch when the client
-disconnects. When `is_over` is True, the HTTP layer sends the events that are still queued, and then
-ends the response.
+The HTTP layer sets the callback `on_data`. The watch calls `on_data` in three cases: `pop_lines`
+would return events again, `convert_waiting` has new changes to convert, or the watch ends.
+`on_data` is not called for an event that is queued behind others. The HTTP layer must close the
+watch when the client disconnects.
 
-    opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
+A watch ends in three cases: a conversion fails, one of its queues becomes too long
+(BACKLOG_BYTES_MAX, WAITING_MAX), or `close` is called. `is_over` is then True. The HTTP layer sends
+the events that are still queued, and then ends the response.
 
-If a webhook must convert the objects of a watch, the watch first keeps its changes and bookmarks in
-a second queue. The HTTP layer runs `convert_waiting`, which converts the changes in order and
-queues their events. Other watches and requests are not delayed.
+Some watches need a webhook that converts objects to the watched version. Such a watch first puts
+its changes and bookmarks into a second queue. The HTTP layer runs `convert_waiting`, which converts
+the changes in order and queues their events. Other watches and requests are not delayed.
 
 upstream: apiserver/pkg/storage/cacher/cache_watcher.go, endpoints/handlers/watch.go
 """

@@ -127,10 +127,10 @@ def load(  # noqa: PLR0913 - the parts of a store
 def _restored(
     storage: Storage, pods: Iterable[Loaded | DumpedReplicas], newest: int
 ) -> list[Replicas]:
-    """Add `pods` to `storage`; return their typed views in the same order.
+    """Add `pods` to `storage`; return their typed views as `Replicas`, in the same order.
 
-    Pods that follow each other and are replicas of each other share one `Replicas`. `newest` is the
-    newest resourceVersion of all loaded objects.
+    Consecutive pods that are replicas of each other share one `Replicas`; any other pod has its
+    own. `newest` is the newest resourceVersion of all loaded objects.
     """
     found: list[Replicas] = []
     for are_single, some in groupby(pods, key=_is_one):

@@ -142,9 +142,9 @@ def _missing_namespaces(manifests: list[Manifest]) -> Iterator[Json]:
 def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
     """Yield the ServiceAccounts that pod templates name, if `manifests` has no ServiceAccount.
 
-    Every namespace of a cluster has the ServiceAccount `default`. So a dump without ServiceAccounts
-    was made without this kind of objects. A controller adds `default` to each namespace of the new
-    cluster.
+    Every namespace of a cluster has the ServiceAccount `default`. So if a dump has no
+    ServiceAccount, this kind of object was not dumped. `default` is not yielded, because a
+    controller adds it to each namespace of the new cluster.
 
     upstream: plugin/pkg/admission/serviceaccount/admission.go: Admit
     """

@@ -250,9 +250,10 @@ def _compare_dumps(
     comparison: ComparisonOptions,
     other: str,
 ) -> int:
-    """Print the differences between the dump and the dump `other`; return the exit code.
+    """Print the differences between two dumps; return the exit code.
 
-    Nothing is simulated, because there is no change. Raises InputError if an option needs a change.
+    `request` names the first dump, and `other` is the path of the second dump. Nothing is
+    simulated. Raises InputError for an option that has a meaning only for a simulated change.
     """
     of_simulations: dict[str, object] = {
         "--against-config": comparison.against_config,
