@@ -53,10 +53,10 @@ class Profile(Struct, frozen=True):
     """The plugins and settings for the pods of one schedulerName.
 
     `plugins` are (name, score weight) pairs in order. `args` maps the names of plugins to their
-    arguments (`pluginConfig`). A plugin with weight 0 does not score. `points` overrides single
-    extension points (`Filter`, `Score`, …). The search for nodes ends when `node_percentage`
-    percent of all nodes have been found feasible. 0 means upstream's adaptive percentage, and None
-    means no limit.
+    arguments (`pluginConfig`). A plugin with weight 0 is not called to score nodes. `points`
+    overrides single extension points (`Filter`, `Score`, …). `node_percentage` is
+    percentageOfNodesToScore: the search ends when it has found this percentage of all nodes
+    feasible. 0 means upstream's adaptive percentage, and None means no limit.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER
@@ -97,8 +97,8 @@ class PointPlugins(Struct, frozen=True):
         """Return the names of the plugins to call at `point`, in order.
 
         `everywhere` are the plugins enabled at all points. `extends` returns whether a plugin
-        implements `point`. Raises PointError if `enabled` repeats a plugin, or contains one that
-        does not implement `point`.
+        implements `point`. Raises PointError if `self.enabled` contains a plugin twice, or a plugin
+        that does not implement `point`.
         """
         named = [name for name, _ in self.enabled]
         for place, name in enumerate(named):

@@ -70,15 +70,15 @@ class _Sums:
 
 
 class Shape:
-    """One distinct scheduling-relevant pod spec.
+    """The part of a pod spec that affects scheduling; pods with an equal part share a Shape.
 
     `requests` are the requests of a pending pod of this shape. `load` are the requests of a placed
     pod, which also depend on the status of an in-place resize. `requests` and `load` are (column,
     amount) pairs in base units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are
-    (millicores, memory bytes) with upstream's defaults for containers without requests
-    (least_allocated.go). `has_volumes` is True if a volume plugin may need the volumes of the
-    shape's pods. `spec` is the spec of one of these pods, so `spec.volumes` lacks the volumes of
-    the other pods.
+    (cpu in millicores, memory in bytes). In these two sums, containers without requests count with
+    upstream's default amounts (least_allocated.go). `has_volumes` is True if a volume plugin may
+    need the volumes of the shape's pods. `spec` is the spec of one of these pods; the other pods
+    may have other volumes.
     """
 
     __slots__ = (

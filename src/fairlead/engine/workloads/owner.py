@@ -1,4 +1,4 @@
-"""Owners: the kinds that control pods, and the rules that decide about the pods of an owner."""
+"""Owners: objects that control pods, and the rule that decides about the pods of each owner."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def reference_to(owner: Owner) -> OwnerReference:
 
 
 def unusable_template_events(owner: Owner, rule: OwnerRule) -> list[Command]:
-    """Return a FailedCreate event if the owner's template does not describe a pod, else [].
+    """Return a FailedCreate event if the owner's template cannot be decoded as a pod, else [].
 
     `rule` is the rule of `owner`.
     """
@@ -86,9 +86,9 @@ class OwnerRules(Struct, frozen=True):
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
         """Return the rule for the newest version of `owner`; `before` is its previous rule.
 
-        The rule does nothing if the owner's template describes no pod. The rule also does nothing
-        if the owner is being deleted: the garbage collector handles the pods of a deleted owner. A
-        Job is an exception: it has a JobRule in both cases.
+        The rule does nothing in two cases: the owner's template cannot be decoded as a pod, or the
+        owner is being deleted, so that the garbage collector handles its pods. A Job is an
+        exception: it has a JobRule in both cases.
         """
         # a Job counts its pods until the end, even while it is being deleted
         if isinstance(owner, Job):

@@ -3,7 +3,8 @@
 Decisions depend only on the cluster's objects, the instance types, the options and `now`. If
 upstream's choice depends on the order of a Go map, the first key in alphabetical order is used.
 
-apis, labels, options    custom resources, names, settings
+apis, labels             custom resources; names of labels and annotations
+options, config          upstream's settings; the configuration of the simulated Karpenter
 scheduling/              requirements and their intersections; taints
 cloudprovider/           instance types and offerings; a table for fast queries
 state/                   the cluster as Karpenter sees it
@@ -13,7 +14,7 @@ nodeclaim/               NodeClaims from launch to removal, their conditions and
 static/                  NodePools with a fixed number of nodes
 overlay                  NodeOverlays: changed prices and capacity
 pod, pdb                 whether a pod or a PodDisruptionBudget prevents a disruption
-go_sort, resource_text   Go's order of equal elements; quantities as upstream prints them
+go_sort, resource_text   Go's sort algorithm; quantities as upstream prints them
 
 upstream: kubernetes-sigs/karpenter v1.13, pkg/
 """

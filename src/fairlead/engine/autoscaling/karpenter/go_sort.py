@@ -86,10 +86,10 @@ class _Sort:
                 b = middle
 
     def choose_pivot(self, a: int, b: int) -> tuple[int, int]:
-        """Return the index of a pivot for [a, b), and the order of the samples.
+        """Return the index of a pivot for [a, b), and the order that the elements seem to have.
 
-        The samples are the elements that are compared to choose the pivot. Their order is
-        _INCREASING, _DECREASING or _UNKNOWN.
+        The order is _INCREASING, _DECREASING or _UNKNOWN. It is the order of the few elements that
+        are compared to choose the pivot.
         """
         length = b - a
         swaps = 0

@@ -131,7 +131,8 @@ class PlanMatrix:
     def add(self, plan: MatrixMember) -> None:
         """Add `plan`, which must be up to date.
 
-        Does nothing if the matrix is full, or if `plan` leaves out rows of the node table.
+        Does nothing if the matrix is full, or if `plan` has results only for some rows of the
+        matrix.
         """
         self.refresh()
         if not self.plans:

@@ -296,7 +296,7 @@ class CodesCache:
     def of(self, state: AffinityState, sources: tuple[KeyedCounts, ...]) -> Codes:
         """Return the verdicts on all nodes for the pod of `state`, as indexes into STATUSES.
 
-        `state` must be based on the current counts of `sources`.
+        `sources` is the result of `state.sources()`.
         """
         key = (*sources, state.incoming.matches_own_affinity)
         cached = self._cache.pop(key, None)

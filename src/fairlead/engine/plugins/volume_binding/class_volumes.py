@@ -55,10 +55,10 @@ class _Reach(Struct, frozen=True):
 
 
 class ClassVolumes:
-    """The volumes of one class.
+    """The volumes of one storage class.
 
-    A new ClassVolumes is built if a volume is added or removed, or if the capacity, node affinity
-    or `Traits` of a volume change. After other changes, `FreeVolumes` updates `volumes` and
+    `FreeVolumes` builds a new ClassVolumes if a volume was added or removed, or if its capacity,
+    node affinity or `Traits` changed. After other changes, `FreeVolumes` updates `volumes` and
     `is_free`.
     """
 

@@ -58,7 +58,7 @@ class Execution(Protocol):
         ...
 
     def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor must still wait for this preemption.
+        """Return whether the preemptor must wait until the last victim is terminating or gone.
 
         `pods` are all pods in the cluster, keyed by `namespace/name`.
         """

@@ -62,7 +62,10 @@ class SchedulingQueue:
         start: Instant,
         extra_gate: Callable[[PodInfo], Status | None] | None = None,
     ) -> None:
-        """Start empty. The leftover flush (`_flush_leftover`) is due every 30 s after `start`.
+        """Start without pods.
+
+        Every 30 s after `start`, the queue releases pods that have been in UNSCHEDULABLE for too
+        long (`_flush_leftover`).
 
         `frameworks` maps the names of profiles to their frameworks. If no PreEnqueue plugin rejects
         a pod, `extra_gate` is called, and may reject the pod like a PreEnqueue plugin.
@@ -426,7 +429,7 @@ class SchedulingQueue:
         return self._clock.release_at(queued.window) <= now
 
     def _flush_leftover(self, now: Instant) -> None:
-        """Wake the pods that waited too long in the pool (flushUnschedulablePodsLeftover)."""
+        """Wake the pods that were unschedulable for too long (flushUnschedulablePodsLeftover)."""
         heap = self._waiting_since
         if not heap or now <= heap[0][0] + self._config.max_in_unschedulable:
             return  # all other pods have waited less than the first, which may have left the pool

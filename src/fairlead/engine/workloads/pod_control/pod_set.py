@@ -82,8 +82,8 @@ def pod_state(pod: Pod) -> PodState:
 def ready_since(pod: Pod) -> Instant | None:
     """Return the time at which `pod` became ready, or None if it is not ready.
 
-    Returns 0 if the time is unknown. A running pod without conditions, as in a reduced dump, counts
-    as ready.
+    Returns 0 if the time is unknown. A running pod without conditions counts as ready, because some
+    dumps do not contain conditions.
     """
     if pod.status.phase == "Running" and not pod.status.conditions:
         return 0

@@ -201,7 +201,7 @@ def resembles(template: Json, pod: Pod) -> bool:
 
 
 def read_template(template: Json) -> Pod | None:
-    """Return `template` as a Pod, or None if it does not describe a pod."""
+    """Return `template` as a Pod, or None if it cannot be decoded as a pod."""
     try:
         return decode_as(
             Pod, {key: template[key] for key in ("metadata", "spec") if key in template}

@@ -41,7 +41,7 @@ class PendingPodQueue:
 
 
 def queue_order(pod: PendingPod) -> tuple[int, int, int, str]:
-    """Return the sort key of a pod: minus cpu, minus memory, time of creation, uid."""
+    """Return the sort key of a pod: most cpu first, then most memory, then oldest, then by uid."""
     requests = pod.facts.requests
     created = pod.pod.metadata.creation_timestamp
     return (

@@ -49,7 +49,10 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
 class UnsatisfiableTopology(Struct, frozen=True):
-    """The error if a topology group allows a pod in none of the domains that a node can have."""
+    """The error if `group` allows no domain in which both the pod and the node may be.
+
+    `pod_domains` and `node_domains` are their requirements on the topology key of `group`.
+    """
 
     group: TopologyGroup
     pod_domains: LabelRequirement
@@ -95,9 +98,11 @@ class Topology:
     # --- groups of pods ----------------------------------------------------------------------
 
     def update(self, pending: PendingPod) -> None:
-        """Set the pod's groups to the groups of its current terms.
+        """Set `pending.groups` to one topology group for each term of the pod.
 
-        Also resolves `matchLabelKeys` in `pending.pod`.
+        The terms are the topology spread constraints, the affinity terms and the anti-affinity
+        terms of `pending.pod`. Call this again after a term was removed. Also resolves
+        `matchLabelKeys` in `pending.pod`.
         """
         pod = pending.pod = self._with_match_label_keys(pending.pod)
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
