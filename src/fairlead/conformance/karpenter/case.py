@@ -93,13 +93,13 @@ def read_options(case: Json) -> KarpenterOptions:
     )
 
 
-def read_object(kind: str, stated: Json) -> Any:
-    """Return the object of `kind` from its manifest `stated` in a case.
+def read_object(kind: str, manifest: Json) -> Any:
+    """Return the object of `kind` that `manifest` describes in a recorded case.
 
-    Fields that are missing have the defaults that the recorder applied. Raises ValueError if cases
-    cannot contain objects of `kind`.
+    Missing fields get the defaults that the recorder applied. Raises ValueError if cases cannot
+    contain objects of `kind`.
     """
-    obj = without_nulls(stated)
+    obj = without_nulls(manifest)
     if kind not in _API_VERSIONS:
         raise ValueError(f"unknown kind {kind!r}")
     api_version, namespace = _API_VERSIONS[kind]

@@ -236,20 +236,24 @@ class DrainProgress(Struct, frozen=True, kw_only=True):
     held_up_by: tuple[str, ...] = ()
 
 
-def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> DurationNs | None:
+def expected_duration(
+    drains: Sequence[DrainProgress], time_away: DurationNs = 0
+) -> DurationNs | None:
     """Return the time from the beginning of a rolling drain until all `drains` have ended.
 
-    Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
-    is back yet, a node is assumed to return after it has been empty for the time `away`. Return
-    None if no node has become empty. A node that is not back is assumed to return no earlier than
-    the latest time in `drains`.
+    A drain ends when its node is back. A node that is not back is assumed to take as long as the
+    average node that is back, but to return no earlier than the latest time in `drains`. If no node
+    is back, each node is assumed to return `time_away` after it becomes empty. Return None if no
+    node has become empty.
 
     Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
     drain needs 3 turns, so it takes 30 minutes.
     """
     times = [(one, one.begun_at) for one in drains if one.begun_at is not None]
     lengths = [one.back_at - begun for one, begun in times if one.back_at is not None]
-    lengths = lengths or [one.empty_at - at + away for one, at in times if one.empty_at is not None]
+    lengths = lengths or [
+        one.empty_at - at + time_away for one, at in times if one.empty_at is not None
+    ]
     if not lengths:
         return None
     length = sum(lengths) // len(lengths)

@@ -244,26 +244,26 @@ class _NumberedEvent:
             tuple(self._commands(inventory, set())) if outage is None else outage.begin().commands
         )
 
-    def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
-        """Return a copy of the step `end` that also ends the outage of later nodes.
+    def with_later_nodes(self, step: ScriptedStep) -> ScriptedStep:
+        """Return a copy of `step` that also ends the outage of later nodes.
 
-        `end` ends the outage of this event. Later nodes are the nodes that came after the start of
-        the run and that the outage affects.
+        `step` ends the outage of this event. Later nodes are nodes that the outage affects, and
+        that were created during the run.
         """
-        return replace(end, commands_for=partial(self._end_for, end.commands))
+        return replace(step, commands_for=partial(self._end_for, step.commands))
 
-    def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
+    def _end_for(self, prepared: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
         """Return the commands that end the outage of the nodes in `nodes`.
 
-        If a node existed at the start of the run, its command is taken from `stated`. If a node was
-        created later and is affected by the outage, a new command is made.
+        `prepared` contains the commands for nodes that existed at the start of the run. For a later
+        node that the outage affects, a new command is made.
         """
         outage = self.outage
         assert outage is not None
         found = Inventory(manifests([Document(self._source, nodes)]))
         present = {one.ref.name: one.node.metadata.annotations for one in found.of_kind(NODE)}
         kept = (
-            one for one in stated if isinstance(one, PatchObject) and one.target.name in present
+            one for one in prepared if isinstance(one, PatchObject) and one.target.name in present
         )
         later = (
             commands.return_node(name)

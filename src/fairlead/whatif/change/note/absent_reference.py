@@ -74,12 +74,12 @@ def _namespaces_in_dump(applied: Sequence[Manifest], inventory: Inventory) -> di
     return found
 
 
-def _needed(one: Manifest, kind: Kind) -> set[str]:
-    """Return the names of the objects of `kind` without which the pods of `one` do not start."""
-    if one.kind is POD:
-        spec = mapping(one.value, "spec")
-    elif one.kind in WORKLOADS:
-        spec = mapping(one.pod_template, "spec")
+def _needed(manifest: Manifest, kind: Kind) -> set[str]:
+    """Return the names of the objects of `kind` that the pods of `manifest` need to start."""
+    if manifest.kind is POD:
+        spec = mapping(manifest.value, "spec")
+    elif manifest.kind in WORKLOADS:
+        spec = mapping(manifest.pod_template, "spec")
     else:
         return set()
     volume, env_from, env = _FIELDS[kind]
