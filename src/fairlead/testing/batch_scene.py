@@ -55,7 +55,7 @@ class BatchScene:
         self._composition.jobs.apply(loaded)
 
     def run(self, now: Instant = 0) -> dict[str, str]:
-        """Run one session at the time `now`; return the node of each pod that it binds.
+        """Run one session of the batch scheduler at `now`; return the node of each pod it binds.
 
         The keys are `namespace/name` of the pods.
         """

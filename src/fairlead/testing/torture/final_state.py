@@ -38,9 +38,9 @@ class FinalState:
         now: Instant,
         unexpected_jobs: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Read the contents of `store`; `checked` counts the checks of each law.
+        """Read the contents of `store`; `checked` counts the checks of each `Law`, by its name.
 
-        `unexpected_jobs` contains the (namespace, name) of Jobs that a CronJob reported as
+        `unexpected_jobs` contains (namespace, name) of each Job that a CronJob reported as
         unexpected.
         """
         self._unexpected_jobs = unexpected_jobs

@@ -87,9 +87,9 @@ def applied_by_server(
 ) -> Json:
     """Return `existing` after `kubectl apply --server-side` of `modified` at `now`.
 
-    Nothing conflicts if `existing` has no managedFields. If the kind of `existing` has no field
-    management, the result is the same as from `applied`. Raises InputError with the API server's
-    message if fields conflict.
+    Nothing conflicts if `existing` has no managedFields. If the kind of `existing` has no schema
+    (`tracking_of`), the function `applied` computes the result. Raises InputError with the API
+    server's message if fields conflict.
     """
     tracking = tracking_of(existing.kind, "")
     if tracking is None:

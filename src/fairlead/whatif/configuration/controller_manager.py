@@ -1,7 +1,7 @@
 """Builds the configuration of the node controllers from kube-controller-manager's flags.
 
-A run continues the work of the cluster's controllers (`is_taking_over`). So it does not treat the
-nodes and taints of the snapshot as new.
+In a run, these controllers continue the work of the cluster's controllers (`is_taking_over`). So
+they do not treat the nodes and taints of the snapshot as new.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ def explain_pods(
 ) -> TabularAnswer:
     """Return the explanation of all pods of `snapshot`; `model` is the ClusterModel of `snapshot`.
 
-    `group_causes` are the reasons why pods (namespace/name) of the batch scheduler wait.
+    `group_causes` maps the keys (`namespace/name`) of waiting pods of the batch scheduler to the
+    reasons why their groups wait.
 
     The explanation lists the pending pods, the workloads that lack pods, the pods that have a node
     but are not ready, and the nodes that take no new pods. Terminating pods are in none of the

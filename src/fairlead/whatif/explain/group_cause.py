@@ -33,9 +33,9 @@ _RUNS: Final = "its group has its minimum of members without it"
 class GroupCauses(Struct, frozen=True):
     """Why groups wait.
 
-    `by_pod` maps the pods (namespace/name) of waiting groups to the reason. If there are too many
-    groups, some are not examined, and their pods are left out. `missing_queues` are sentences about
-    the queues that do not exist.
+    `by_pod` maps the key (`namespace/name`) of each pod in a waiting group to the reason. If there
+    are too many groups, some are not examined, and their pods are left out. `missing_queues` are
+    sentences about the queues that do not exist.
     """
 
     by_pod: Mapping[str, str]

@@ -68,11 +68,11 @@ def is_up(model: ClusterModel, pod: PodInfo) -> bool:
 def pending_causes(
     model: ClusterModel, pending: Sequence[PodInfo], group_causes: Mapping[str, str] = NO_CAUSES
 ) -> list[PodCause]:
-    """Return the cause of each of the `pending` pods, in their order.
+    """Return why each of the `pending` pods is pending, in their order.
 
-    `group_causes` are the reasons why pods (namespace/name) of the batch scheduler wait, if known.
-    The pods are tried in this order. A pod that fits a node takes room from the pods after it. The
-    model is unchanged afterwards.
+    A pod of the batch scheduler waits with its group. `group_causes` maps the keys
+    (`namespace/name`) of such pods to the known reasons. The pods are tried in this order. A pod
+    that fits a node takes room from the pods after it. The model is unchanged afterwards.
     """
     groups = _held_groups(model, pending)
     leaving = [pod for pod in model.pods() if is_terminating(pod.pod)]

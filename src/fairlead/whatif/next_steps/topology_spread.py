@@ -345,5 +345,5 @@ def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> di
 
 
 def _workloads(rules: Sequence[SpreadRule]) -> str:
-    """Return a text that names the workloads of `rules` in descending order of their pods."""
+    """Return the names of the workloads of `rules`; the workload with the most pods comes first."""
     return listed([str(rule.workload) for rule in sorted(rules, key=lambda rule: -rule.pods)])

@@ -556,7 +556,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     awaited_removals: tuple[Instant, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the size of the cluster; a text with its pods would be very long."""
+        """Return the number of pods and nodes, and the simulated time; all fields are too long."""
         size = f"{counted(len(self.pods), 'pod')}, {counted(len(self.nodes), 'node')}"
         return f"<RunOutcome: {size}, {self.virtual_seconds:g} s>"
 

@@ -187,15 +187,16 @@ class ModelErrors(Struct):
 
 
 class ClusterModel:
-    """A cluster in which the scheduler places pods, without controllers and without time.
+    """A cluster for trying placements: the scheduler places pods, but nothing else happens.
 
-    `objects` are the objects of the snapshot. Storage objects and PriorityClasses that the snapshot
-    lacks are added (`missing_storage`, `missing_classes`). Bindings of claims are completed
-    (`missing_bindings`). Pods in a namespace that is being deleted get a deletionTimestamp, if they
-    have none. `now` is the time of the snapshot. If `preempts` is set, pods that fit nowhere try
-    preemption. Extenders are not called (`profiles_without_extenders`). In the commands that an
-    answer suggests, the arguments `snapshot_words` name the snapshot. `errors` are the errors of
-    all placements that were tried so far.
+    No controllers run, and no time passes. `objects` are the objects of the snapshot. Storage
+    objects and PriorityClasses that the snapshot lacks are added (`missing_storage`,
+    `missing_classes`). Bindings of claims are completed (`missing_bindings`). Pods in a namespace
+    that is being deleted get a deletionTimestamp, if they have none. `now` is the time of the
+    snapshot. If `preempts` is set, pods that fit nowhere try preemption. Extenders are not called;
+    NodeResourcesFit checks their resources instead (`profiles_without_extenders`). `snapshot_words`
+    is the text that names the snapshot in the commands that an answer suggests. `errors` are the
+    errors of all placements that were tried so far.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:

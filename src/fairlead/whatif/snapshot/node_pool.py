@@ -214,7 +214,11 @@ def is_in_service(node: Node) -> bool:
 
 
 def name_of_node(node: Node) -> str:
-    """Return the name of `node`, a sort key for choices that must not depend on a file's order."""
+    """Return the name of `node`.
+
+    Before a choice among nodes, sort them by this key. The choice then does not depend on the order
+    of the nodes in a file.
+    """
     return node.metadata.name
 
 

@@ -36,9 +36,10 @@ NOTES_SHOWN: Final = 5
 
 
 class CheckedCondition(Struct, frozen=True):
-    """A condition of --fail-on about `measure`; it is true in the cases with the numbers `cases`.
+    """A condition of --fail-on, and the cases of the sweep in which it is true.
 
-    `text` is the condition as the user wrote it.
+    `text` is the condition as the user wrote it. `measure` is the name of the measure that the
+    condition is about. `cases` are the numbers of the cases.
     """
 
     text: str

@@ -230,9 +230,9 @@ def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
 
 
 def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
-    """Return the instance types of `nodes`; a type has the size of the first of its nodes.
+    """Return the instance types of `nodes`; the first node of a type determines its size.
 
-    Callers sort `nodes`, because this choice must not depend on the order of a file.
+    `nodes` must be sorted, so that the sizes do not depend on the order of the nodes in a file.
     """
     seen: dict[str, list[Node]] = {}
     for node in nodes:

@@ -61,9 +61,9 @@ class ImageRule:
     def kept_on_platforms(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with a node affinity for the platforms on which its images run.
 
-        Only the present nodes that the node selector, node affinity and tolerations of `pod` allow
-        are examined. If the images of `pod` run on all or none of these nodes, return `pod`
-        unchanged.
+        The platforms are those of present nodes. Nodes are left out if the node selector, node
+        affinity or tolerations of `pod` do not allow them. If the images run on all other nodes, or
+        on none of them, return `pod` unchanged.
         """
         if not self._nodes:
             return pod

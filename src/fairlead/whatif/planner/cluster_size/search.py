@@ -585,8 +585,8 @@ class SizeSearch:
     def _free_room(self, without: Sequence[str] = ()) -> list[float]:
         """Return the total free amount of each resource; the last item is the free pod count.
 
-        The nodes in `without` do not count. Nodes whose taints keep off all pods do not count
-        either.
+        Two kinds of nodes do not count: those in `without`, and those whose taints no pod
+        tolerates.
         """
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0

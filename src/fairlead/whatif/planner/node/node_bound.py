@@ -36,9 +36,10 @@ class NodeBound(Struct, frozen=True, order=True):
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return a lower bound on how many of `nodes` must stay; all nodes outside `nodes` stay.
+    """Return a lower bound on how many of `nodes` must stay, so that their pods have room.
 
-    The bound considers only the pods that a controller would replace after a drain.
+    All other nodes of the cluster stay. The bound considers only the pods that a controller would
+    replace after a drain.
     """
     table = model.table
     table.widen()

@@ -41,9 +41,9 @@ _LENGTH: Final = len("2026-01-01T00:00:00Z")
 
 
 def plausible_instant(text: str) -> Instant | None:
-    """Return the instant of `text`; None if the instant is implausibly early.
+    """Return the instant of `text`; None if it is before 1970.
 
-    Raises ValueError for a malformed text and for a time after LATEST.
+    Raises ValueError if `text` is malformed, or a time after the start of the year 2250.
     """
     instant = parse_timestamp(text)
     if instant > LATEST:
