@@ -640,12 +640,12 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
 
 
 def _runtimes(
-    snapshot: Snapshot, stated: tuple[StatedRuntime, ...], outcome: RunOutcome
+    snapshot: Snapshot, of_file: tuple[StatedRuntime, ...], outcome: RunOutcome
 ) -> Runtimes:
-    """Return the runtimes in `stated`; if pods wait at the end, also the runtimes in the dump."""
+    """Return the runtimes `of_file`; if pods wait at the end, add the runtimes in the dump."""
     if not any(one.until is None for one in outcome.waits):
-        return Runtimes(stated)
-    return runtimes_in(snapshot.manifests, stated)
+        return Runtimes(of_file)
+    return runtimes_in(snapshot.manifests, of_file)
 
 
 def _start_times(

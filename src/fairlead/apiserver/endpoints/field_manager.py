@@ -111,9 +111,9 @@ def _custom_versions(
             yield api_version, OwnedVersion(one.fields, {}, form, back)
 
 
-def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
-    """Return `obj` converted from the version of `one` to the version of `other`."""
-    return shown(other, internal(one, obj))
+def _shown_as(source: Kind, target: Kind, obj: Json) -> Json:
+    """Return `obj` converted from the version of `source` to the version of `target`."""
+    return shown(target, internal(source, obj))
 
 
 def _named(api_version: str, obj: Json) -> Json:

@@ -200,17 +200,17 @@ def _changed(offering: Json, change: Json) -> Json:
     return {**offering, **{f: change[f] for f in ("available", "price") if f in change}}
 
 
-def read_instance_type(stated: Json) -> InstanceType:
-    """Return the InstanceType for `stated`, which is an entry of the case's `instanceTypes`."""
+def read_instance_type(entry: Json) -> InstanceType:
+    """Return the InstanceType that `entry`, an item of the case's `instanceTypes`, describes."""
     return InstanceType(
-        stated["name"],
+        entry["name"],
         combined(
             requirement(one["key"], one["operator"], one.get("values") or ())
-            for one in stated["requirements"]
+            for one in entry["requirements"]
         ),
-        amounts(stated["capacity"]),
-        amounts(stated.get("overhead") or {}),
-        tuple(_offering(one) for one in stated.get("offerings") or ()),
+        amounts(entry["capacity"]),
+        amounts(entry.get("overhead") or {}),
+        tuple(_offering(one) for one in entry.get("offerings") or ()),
     )
 
 

@@ -82,8 +82,8 @@ class HypotheticalKeyedCounts:
     def _copies(self) -> dict[str, HypotheticalCounts]:
         return {key: counts.hypothetical() for key, counts in self._by_key.items()}
 
-    def change(self, key: str, row: int, by: int) -> None:
-        """Add `by` to the count of the domain that contains `row`, for the topology key `key`.
+    def change(self, key: str, row: int, amount: int) -> None:
+        """For the topology key `key`, add `amount` to the count of the domain that contains `row`.
 
         The change affects only this object, not the counts of the cluster. Does nothing if the node
         at `row` lacks the label `key`.
@@ -99,7 +99,7 @@ class HypotheticalKeyedCounts:
             counts = fresh.hypothetical()
             self._by_key = {**self._by_key, key: counts}
         assert isinstance(counts, HypotheticalCounts)
-        counts.change(domain, by)
+        counts.change(domain, amount)
 
     def items(self) -> list[tuple[Ids, DomainCounts | HypotheticalCounts]]:
         """Return (domain ids of the nodes by row, counts) for each topology key."""

@@ -77,12 +77,12 @@ def _longer_simulation(context: StepContext) -> Iterator[NextStep]:
     )
 
 
-def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
+def _expected_stop(changed: RunOutcome, time_away: DurationNs) -> DurationNs:
     """Return the time that a drain is expected to take; 0 if no pods are stopping.
 
     Each node is assumed to take as long as the slowest of the stopping pods. In a rolling drain,
-    each node is assumed to return after it has been empty for the time `away`. A result that is too
-    long does no harm, because a run ends with the drain.
+    each node is assumed to return `time_away` after it becomes empty. A result that is too long
+    does no harm, because a run ends with the drain.
     """
     begun = {one.node: one.begun_at for one in changed.drains}
     times = [
@@ -92,7 +92,7 @@ def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
     ]
     if not times:
         return 0
-    return (max(times) + away) * len(changed.drains) if changed.drains else max(times)
+    return (max(times) + time_away) * len(changed.drains) if changed.drains else max(times)
 
 
 def _rounded_up(duration: DurationNs) -> str:

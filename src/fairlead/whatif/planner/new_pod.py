@@ -131,26 +131,26 @@ class NewPods(Struct, frozen=True):
     claim_templates: tuple[Json, ...] = ()
     kept: KeptRevision | None = None
 
-    def above_maximum(self, more: int) -> str:
-        """Return a sentence if `more` additional pods would exceed maxReplicas, otherwise ""."""
+    def above_maximum(self, count: int) -> str:
+        """Return a sentence if `count` more pods would exceed maxReplicas, otherwise ""."""
         if self.autoscaler is None:
             return ""
         most = self.autoscaler.as_view(HorizontalPodAutoscaler).spec.max_replicas
-        if not more or (self.replicas or 0) + more <= most:
+        if not count or (self.replicas or 0) + count <= most:
             return ""
         name = self.autoscaler.ref.key
         return f"HorizontalPodAutoscaler {name} allows at most {most:,} replicas (maxReplicas)."
 
-    def in_all(self, more: int, without_node: int = 0) -> str:
-        """Return the numbers of replicas with and without `more` pods, as the end of a sentence.
+    def in_all(self, count: int, without_node: int = 0) -> str:
+        """Return the end of a sentence: the number of replicas with `count` more pods, and without.
 
-        `without_node` of the replicas without `more` pods stay pending. Example: `: 12 replicas in
-        all, 10 today`. Return "" if `more` is 0, or if `replicas` is 0 or None.
+        `without_node` of the present replicas stay pending. Example: `: 12 replicas in all, 10
+        today`. Return "" if `count` is 0, or if `replicas` is 0 or None.
         """
-        if not self.replicas or not more:
+        if not self.replicas or not count:
             return ""
         pending = f" ({without_node:,} without a node)" if without_node else ""
-        in_all = f"{self.replicas + more:,} replicas in all"
+        in_all = f"{self.replicas + count:,} replicas in all"
         return f": {in_all}, {self.replicas:,} {self.replicas_when}{pending}"
 
     @property

@@ -313,10 +313,10 @@ class OwnerTemplates:
 
 
 def _restored(
-    containers: tuple[Container, ...], stated: tuple[Container, ...]
+    containers: tuple[Container, ...], of_template: tuple[Container, ...]
 ) -> tuple[Container, ...]:
-    """Return `containers` with the amounts of the containers of the same names in `stated`."""
-    by_name = {one.name: one.resources for one in stated}
+    """Return `containers` with the amounts that `of_template` states for the same names."""
+    by_name = {one.name: one.resources for one in of_template}
     return tuple(
         replace(one, resources=_as_stated(one.resources, by_name[one.name]))
         if one.name in by_name
@@ -326,14 +326,15 @@ def _restored(
 
 
 def _as_stated(
-    resources: ResourceRequirements, stated: ResourceRequirements
+    resources: ResourceRequirements, of_template: ResourceRequirements
 ) -> ResourceRequirements:
-    """Return `resources` with the amounts in `stated`; a request defaults to the stated limit.
+    """Return `resources` with the amounts `of_template`; there, a missing request equals the limit.
 
-    Amounts of resources that are not in `stated`, such as the defaults of a LimitRange, are kept.
+    Amounts of resources that are not in `of_template`, such as the defaults of a LimitRange, are
+    kept.
     """
     return replace(
         resources,
-        requests={**resources.requests, **stated.limits, **stated.requests},
-        limits={**resources.limits, **stated.limits},
+        requests={**resources.requests, **of_template.limits, **of_template.requests},
+        limits={**resources.limits, **of_template.limits},
     )

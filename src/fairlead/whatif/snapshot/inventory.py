@@ -521,14 +521,14 @@ def name_parts(text: str, namespace: str) -> tuple[str, str, str] | None:
             return None
 
 
-def _require_namespace(source: str, text: str, stated: str, namespace: str) -> None:
-    """Raise InputError if `stated`, the namespace in `text`, contradicts `namespace`.
+def _require_namespace(source: str, text: str, found: str, namespace: str) -> None:
+    """Raise InputError if `found`, the namespace in `text`, contradicts `namespace`.
 
     `namespace` is the argument of the option --namespace, or "". kubectl refuses a file of another
     namespace too (cli-runtime/pkg/resource/visitor.go: RequireNamespace).
     """
-    if namespace and stated != namespace:
-        problem = f"{stated} is not the namespace of --namespace ({namespace})"
+    if namespace and found != namespace:
+        problem = f"{found} is not the namespace of --namespace ({namespace})"
         raise InputError(source, f"{text}: {problem}")
 
 

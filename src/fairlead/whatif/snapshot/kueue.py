@@ -203,13 +203,15 @@ def _unmet_condition(workload: _WorkloadForm) -> str | None:
     return None
 
 
-def _controller_of(one: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the controller of `one`; None if `one` has no controller, or `inventory` lacks it."""
-    owner = one.controller
+def _controller_of(manifest: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the controller of `manifest`; None if it has none, or if `inventory` lacks it."""
+    owner = manifest.controller
     if owner is None:
         return None
-    found = (inventory.get(kind, one.ref.namespace, owner.name) for kind in inventory.kinds)
-    return next((each for each in found if each is not None and one.is_controlled_by(each)), None)
+    found = (inventory.get(kind, manifest.ref.namespace, owner.name) for kind in inventory.kinds)
+    return next(
+        (each for each in found if each is not None and manifest.is_controlled_by(each)), None
+    )
 
 
 def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
@@ -236,12 +238,12 @@ def _workload_manifests(inventory: Inventory) -> Iterator[Manifest]:
             yield from inventory.of_kind(kind)
 
 
-def _workload_form(one: Manifest) -> _WorkloadForm | None:
-    """Return the fields of `one`; None if it is not a Workload of Kueue, or is malformed."""
-    if (one.kind.group, one.kind.kind) != (KUEUE, "Workload"):
+def _workload_form(manifest: Manifest) -> _WorkloadForm | None:
+    """Return the fields of `manifest`; None if it is not a Workload of Kueue, or is malformed."""
+    if (manifest.kind.group, manifest.kind.kind) != (KUEUE, "Workload"):
         return None
     try:
-        return msgspec.convert(one.value, _WorkloadForm)
+        return msgspec.convert(manifest.value, _WorkloadForm)
     except msgspec.ValidationError:
         return None
 
@@ -319,13 +321,13 @@ def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Itera
         )
 
 
-def _creates_pods(one: Manifest) -> bool:
-    """Return whether pods are created for `one`: a built-in kind or a JobSet."""
-    return not is_custom(one.kind.api_version) or _is_job(one)
+def _creates_pods(manifest: Manifest) -> bool:
+    """Return whether pods are created for `manifest`, a JobSet or an object of a built-in kind."""
+    return not is_custom(manifest.kind.api_version) or _is_job(manifest)
 
 
-def _is_job(one: Manifest) -> bool:
-    return one.kind is JOB or (one.kind.group, one.kind.kind) == _JOB_SET
+def _is_job(manifest: Manifest) -> bool:
+    return manifest.kind is JOB or (manifest.kind.group, manifest.kind.kind) == _JOB_SET
 
 
 def _queues_of(owners: Iterable[Manifest]) -> str:
@@ -352,11 +354,11 @@ def _waits_for_kueue(one: Manifest) -> bool:
     return one.kind is JOB and bool(_queue_of(one)) and _is_suspended(one)
 
 
-def _queue_of(one: Manifest) -> str:
-    """Return the name of the LocalQueue of `one`; "" if `one` has no queue."""
-    return one.labels.get(QUEUE_LABEL, "")
+def _queue_of(manifest: Manifest) -> str:
+    """Return the name of the LocalQueue of `manifest`; "" if `manifest` has no queue."""
+    return manifest.labels.get(QUEUE_LABEL, "")
 
 
-def _is_suspended(one: Manifest) -> bool:
-    spec = one.value.get("spec")
+def _is_suspended(manifest: Manifest) -> bool:
+    spec = manifest.value.get("spec")
     return isinstance(spec, dict) and spec.get("suspend") is True

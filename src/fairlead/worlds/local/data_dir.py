@@ -161,15 +161,15 @@ def missing_objects(directory: Path) -> str:
     return f"{directory / OBJECTS}: is empty, but a cluster has run in this directory"
 
 
-def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
-    """Return the users of `found` and `named`, keyed by token.
+def _merged_users(stored: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
+    """Return the users `stored` in the directory and the users `named` by the caller, by token.
 
-    A user in both `found` and `named` keeps the token in `found`. If the user has groups in
-    `named`, these groups replace the groups in `found`.
+    A stored user keeps the token. If `named` states groups for this user, these replace the stored
+    groups.
     """
     by_name = {user.name: user for user in named.values()}
-    known = {user.name for user in found.values()}
-    regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}
+    known = {user.name for user in stored.values()}
+    regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in stored.items()}
     return regrouped | {token: user for token, user in named.items() if user.name not in known}
 
 

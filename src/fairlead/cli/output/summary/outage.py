@@ -159,19 +159,19 @@ def _headline(found: OutageOutcome) -> str:
     return ", ".join(parts)
 
 
-def _unnoticed(nodes: int, of: int) -> str:
+def _unnoticed(nodes: int, failed: int) -> str:
     """Return the line about failed nodes that returned before the failure was noticed.
 
-    `nodes` is the number of these nodes, and `of` is the number of all failed nodes.
+    `nodes` is the number of these nodes, and `failed` is the number of all failed nodes.
     """
-    if of == 1:
+    if failed == 1:
         return (
             "The control plane did not notice the failure: the node and its pods counted as Ready "
             "in the meantime."
         )
     return (
-        f"The control plane did not notice the failures of {nodes:,} of {of:,} nodes. Such a node "
-        "and its pods counted as Ready in the meantime."
+        f"The control plane did not notice the failures of {nodes:,} of {failed:,} nodes. Such a "
+        "node and its pods counted as Ready in the meantime."
     )
 
 

@@ -387,25 +387,26 @@ class Proportion:
             return self._covers(found, found.deserved, without)
         return self._stays_fair(found, without, task)
 
-    def _stays_fair(self, found: QueueShare, without: list[int], task: TaskInfo) -> bool:
+    def _stays_fair(self, found: QueueShare, remaining: list[int], task: TaskInfo) -> bool:
         """Return whether the queue keeps its deserved amount of at least one resource of `task`.
 
-        `without` contains the amounts, by column, that the queue still holds once `task` is
-        evicted.
+        `remaining` contains the amounts, by column, that the queue holds after the eviction of
+        `task`.
         """
-        known = len(without)
+        known = len(remaining)
         taken = dict(task.request.running)
         return any(
-            taken.get(c, 0) and (without[c] if c < known else 0) + self._slack.least_part(c) > whole
+            taken.get(c, 0)
+            and (remaining[c] if c < known else 0) + self._slack.least_part(c) > whole
             for c, whole in found.deserved.items()
         )
 
 
-def _sum(amounts: Amounts, more: Sequence[int] | None) -> Amounts:
-    """Return `amounts`, each increased by the entry of `more` for its column (0 if missing)."""
-    if more is None:
+def _sum(amounts: Amounts, additions: Sequence[int] | None) -> Amounts:
+    """Add the entry of `additions` for its column, or 0, to each of `amounts`; return the sums."""
+    if additions is None:
         return amounts
-    return tuple((c, amount + (more[c] if c < len(more) else 0)) for c, amount in amounts)
+    return tuple((c, amount + (additions[c] if c < len(additions) else 0)) for c, amount in amounts)
 
 
 def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:

@@ -163,12 +163,12 @@ class VolumeFinder:
         return VolumeMatch(claim, volumes, chosen, tuple(reserved))
 
     def _take_reserved(
-        self, reserved: list[PersistentVolume], again: list[Ints]
+        self, reserved: list[PersistentVolume], earlier: list[Ints]
     ) -> tuple[Ints, Mask]:
         """Choose, for the node at each row, the first of `reserved` that the pod has not taken.
 
         `reserved` are the volumes that are reserved for one claim. Several entries of the pod's
-        spec.volumes can name this claim. `again` holds the choices for earlier entries.
+        spec.volumes can name this claim. `earlier` holds the choices for earlier entries.
 
         Returns (choices, mask). The mask marks the rows on which the pod has already taken all of
         `reserved`. The choice is NONE on these rows, and on rows whose node cannot reach the chosen
@@ -178,7 +178,7 @@ class VolumeFinder:
         is_open = np.ones(self._table.capacity, np.bool_)
         for number, volume in enumerate(reserved):
             had = np.zeros(self._table.capacity, np.bool_)
-            for choice in again:
+            for choice in earlier:
                 had |= choice == RESERVED - number
             decided = is_open & ~had
             reach = self._mask(selector_of(volume))

@@ -80,16 +80,16 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 
 
 def with_extenders(
-    totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
+    totals: dict[str, int], scores_by_extender: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
     """Return the sums of `totals` and the extenders' weighted scores, by node name.
 
-    `totals` maps node names to scores. `given` contains pairs of an extender and its scores by node
-    name. Each score is multiplied by the extender's weight. As in Go, a sum that overflows wraps at
-    64 bits.
+    `totals` maps node names to scores. `scores_by_extender` contains pairs of an extender and its
+    scores by node name. Each score is multiplied by the extender's weight. As in Go, a sum that
+    overflows wraps at 64 bits.
     """
     totals = dict(totals)
-    for calls, scores in given:
+    for calls, scores in scores_by_extender:
         for name in totals:
             totals[name] = _wrapped(totals[name] + calls.extender.weight * scores.get(name, 0))
     return totals

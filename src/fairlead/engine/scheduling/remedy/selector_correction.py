@@ -118,39 +118,41 @@ class _Search:
         corrected = tuple(self.corrected(NODE_AFFINITY, one) for one in term.match_expressions)
         return replace(term, match_expressions=corrected)
 
-    def corrected(self, field: str, one: NodeSelectorRequirement) -> NodeSelectorRequirement:
-        """Return the requirement `one` of `field`, corrected if it is a typing error."""
-        if one.operator not in _POSITIVE or self._met(one):
-            return one
-        if any(one.key in labels for labels in self._nodes):
-            likely = self._with_likely_values(one)
+    def corrected(
+        self, field: str, requirement: NodeSelectorRequirement
+    ) -> NodeSelectorRequirement:
+        """Return `requirement`, which is from `field`, corrected if it is a typing error."""
+        if requirement.operator not in _POSITIVE or self._met(requirement):
+            return requirement
+        if any(requirement.key in labels for labels in self._nodes):
+            likely = self._with_likely_values(requirement)
         else:
-            likely = self._with_likely_key(one)
-        if likely != one:
-            self.found.append(CorrectedRequirement(field, one, likely, self._met(likely)))
+            likely = self._with_likely_key(requirement)
+        if likely != requirement:
+            self.found.append(CorrectedRequirement(field, requirement, likely, self._met(likely)))
         return likely
 
-    def _met(self, one: NodeSelectorRequirement) -> int:
-        """Return the number of nodes that meet `one`."""
-        return sum(requirement_matches(one, labels) for labels in self._nodes)
+    def _met(self, requirement: NodeSelectorRequirement) -> int:
+        """Return the number of nodes that meet `requirement`."""
+        return sum(requirement_matches(requirement, labels) for labels in self._nodes)
 
-    def _with_likely_values(self, one: NodeSelectorRequirement) -> NodeSelectorRequirement:
-        if one.operator != "In":
-            return one
-        known = {labels[one.key] for labels in self._nodes if one.key in labels}
+    def _with_likely_values(self, requirement: NodeSelectorRequirement) -> NodeSelectorRequirement:
+        if requirement.operator != "In":
+            return requirement
+        known = {labels[requirement.key] for labels in self._nodes if requirement.key in labels}
         values = (
             _only((other for other in known if is_misspelling(value, other)), value)
-            for value in one.values
+            for value in requirement.values
         )
-        return replace(one, values=tuple(values))
+        return replace(requirement, values=tuple(values))
 
-    def _with_likely_key(self, one: NodeSelectorRequirement) -> NodeSelectorRequirement:
+    def _with_likely_key(self, requirement: NodeSelectorRequirement) -> NodeSelectorRequirement:
         similar = (
             key
             for key in {key for labels in self._nodes for key in labels}
-            if is_misspelling(one.key, key) and self._met(replace(one, key=key))
+            if is_misspelling(requirement.key, key) and self._met(replace(requirement, key=key))
         )
-        return replace(one, key=_only(similar, one.key))
+        return replace(requirement, key=_only(similar, requirement.key))
 
 
 def _only(found: Iterable[str], otherwise: str) -> str:

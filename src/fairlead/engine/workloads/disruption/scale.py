@@ -133,14 +133,14 @@ class Scales(Struct):
         if pods is not None:
             pods.active.pop(pod.metadata.name, None)
 
-    def total(self, namespace: str, owners: Iterable[OwnerReference], stated: int) -> int:
+    def total(self, namespace: str, owners: Iterable[OwnerReference], expected_pods: int) -> int:
         """Return the sum of the scales of the controllers that `owners` refer to.
 
         A Deployment that several ReplicaSets in `owners` belong to is counted once. A controller
-        whose object is unknown counts with its highest number of active pods so far. `stated` is
-        expectedPods from the budget's status, 0 if unknown. If the objects of all controllers are
-        unknown, and `stated` is not 0, return `stated` instead of the sum. Raises BudgetError for
-        a controller that has no scale, such as a DaemonSet.
+        whose object is unknown counts with its highest number of active pods so far.
+        `expected_pods` is expectedPods from the budget's status, 0 if unknown. It is returned
+        instead of the sum if it is not 0 and the objects of all controllers are unknown. Raises
+        BudgetError for a controller that has no scale, such as a DaemonSet.
         """
         scales: dict[object, int] = {}
         is_known = False
@@ -156,7 +156,7 @@ class Scales(Struct):
             else:
                 scales[_path(scaled)] = scaled.spec.replicas
             is_known = True
-        return sum(scales.values()) if is_known or not stated else stated
+        return sum(scales.values()) if is_known or not expected_pods else expected_pods
 
     def _check_kind(self, kind: str) -> None:
         """Raise BudgetError if the controllers of `kind` have no scale subresource."""

@@ -113,9 +113,9 @@ class LoadCurve:
         """Whether the amount never changes."""
         return self._is_constant
 
-    def delayed(self, by: DurationNs) -> LoadCurve:
-        """Return the same curve with a `start` that is `by` nanoseconds later."""
-        return replace(self, start=self.start + by)
+    def delayed(self, delay: DurationNs) -> LoadCurve:
+        """Return the same curve, but with a start that is `delay` nanoseconds later."""
+        return replace(self, start=self.start + delay)
 
     def held(self) -> LoadCurve:
         """Return a constant curve: the amount at `start`."""
@@ -132,14 +132,14 @@ def vary(loads: WorkloadLoads) -> bool:
     return any(not curve.is_constant for load in loads.values() for curve in load.values())
 
 
-def beginning(loads: WorkloadLoads, after: DurationNs | None) -> WorkloadLoads:
-    """Return `loads` with each curve delayed by the duration `after` (ns).
+def beginning(loads: WorkloadLoads, delay: DurationNs | None) -> WorkloadLoads:
+    """Return `loads` with each curve delayed by `delay` nanoseconds.
 
-    If `after` is None, each curve becomes constant: it keeps the amount at its `start`.
+    If `delay` is None, each curve becomes constant: it keeps the amount at its `start`.
     """
     return {
         key: {
-            name: curve.held() if after is None else curve.delayed(after)
+            name: curve.held() if delay is None else curve.delayed(delay)
             for name, curve in load.items()
         }
         for key, load in loads.items()

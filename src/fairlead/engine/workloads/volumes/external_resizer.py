@@ -161,8 +161,8 @@ class ExternalResizer:
         return RecordEvent(claim_ref(claim), "Normal", reason, reason, note, reporting_controller)
 
 
-def _is_less(has: ResourceList, wanted: ResourceList) -> bool:
-    """Return whether `has` is less storage than `wanted`; False if one of them is missing."""
-    if _STORAGE not in has or _STORAGE not in wanted:
+def _is_less(capacity: ResourceList, needed: ResourceList) -> bool:
+    """Return whether `capacity` has less storage than `needed`; False if one of them lacks it."""
+    if _STORAGE not in capacity or _STORAGE not in needed:
         return False
-    return parse_quantity(has[_STORAGE]).nano < parse_quantity(wanted[_STORAGE]).nano
+    return parse_quantity(capacity[_STORAGE]).nano < parse_quantity(needed[_STORAGE]).nano

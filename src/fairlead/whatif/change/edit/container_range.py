@@ -53,8 +53,8 @@ class AdmittedResources(Struct, frozen=True):
             return target
         return _scaled(resource, limit, request, target)
 
-    def bound_of_request(self, resource: str, bound: Quantity) -> Quantity | None:
-        """Return the request for which `scaled_limit` is `bound`.
+    def bound_of_request(self, resource: str, limit_bound: Quantity) -> Quantity | None:
+        """Return the request for which `scaled_limit` returns `limit_bound`.
 
         Return None if the container has no limit for `resource`.
 
@@ -64,8 +64,8 @@ class AdmittedResources(Struct, frozen=True):
         if limit is None or not limit.nano:
             return None
         if request is None or not request.nano:
-            return bound
-        return _scaled(resource, request, limit, bound)
+            return limit_bound
+        return _scaled(resource, request, limit, limit_bound)
 
 
 class ContainerRange(Struct, frozen=True):
@@ -85,16 +85,16 @@ class ContainerRange(Struct, frozen=True):
             for one in filled
         ]
 
-    def capped(self, resource: str, target: Quantity, of: AdmittedResources) -> Quantity:
+    def capped(self, resource: str, target: Quantity, resources: AdmittedResources) -> Quantity:
         """Return `target`, raised or lowered so that the request and the limit are in the range.
 
-        `of` contains the resources of the container. A bound of zero has no effect.
+        `resources` are the requests and limits of the container. A bound of zero has no effect.
         """
         if resource in self.least:
             least = self.least[resource]
-            target = max(target, least, of.bound_of_request(resource, least) or least)
+            target = max(target, least, resources.bound_of_request(resource, least) or least)
         if resource in self.most:
-            most = of.bound_of_request(resource, self.most[resource])
+            most = resources.bound_of_request(resource, self.most[resource])
             return min(target, most) if most is not None and most.nano else target
         return target
 

@@ -392,9 +392,9 @@ def _examined(
     return known, []
 
 
-def _with_preemption(planner: DrainPlanner, blocker: Blocker, one: Unplaced) -> Blocker:
-    """Return `blocker`; if the pod of `one` can preempt other pods, the reason says so."""
-    if planner.room_by_preemption(one.replacement) is None:
+def _with_preemption(planner: DrainPlanner, blocker: Blocker, unplaced: Unplaced) -> Blocker:
+    """Return `blocker`; if the pod of `unplaced` can preempt other pods, its reason says so."""
+    if planner.room_by_preemption(unplaced.replacement) is None:
         return blocker
     return replace(blocker, why=f"{blocker.why}; {_PREEMPTS}", preempts=True)
 

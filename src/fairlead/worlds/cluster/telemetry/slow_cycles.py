@@ -130,10 +130,10 @@ def _pods(issued: Sequence[IssuedCommand]) -> list[ObjectRef]:
     return list({ref.key: ref for ref in refs if ref is not None and ref.kind == "Pod"}.values())
 
 
-def _whole_ms(taken: DurationNs) -> str:
-    """Return `taken` in whole milliseconds, such as `152ms`, as upstream's traces do."""
-    return f"{taken // NANOSECONDS_PER_MILLISECOND}ms"
+def _whole_ms(duration: DurationNs) -> str:
+    """Return `duration` in whole milliseconds, such as `152ms`, as upstream's traces do."""
+    return f"{duration // NANOSECONDS_PER_MILLISECOND}ms"
 
 
-def _ms(taken: DurationNs) -> str:
-    return f"{taken / NANOSECONDS_PER_MILLISECOND:.0f} ms"
+def _ms(duration: DurationNs) -> str:
+    return f"{duration / NANOSECONDS_PER_MILLISECOND:.0f} ms"

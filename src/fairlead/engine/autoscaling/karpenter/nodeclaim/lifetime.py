@@ -74,13 +74,15 @@ def last_event_at(pod: Pod, now: Instant) -> Instant:
     return min(max(times), now)
 
 
-def with_pod_event(claim: NodeClaim, at: Instant) -> NodeClaim:
-    """Return the NodeClaim with `at` as the time of its last pod event.
+def with_pod_event(claim: NodeClaim, event_at: Instant) -> NodeClaim:
+    """Return the NodeClaim with `event_at` as the time of its last pod event.
 
-    The NodeClaim is unchanged if its last pod event is later than `at`, or less than ten seconds
-    earlier.
+    The NodeClaim is unchanged if its last pod event is later than `event_at`, or less than ten
+    seconds earlier.
     """
     last = claim.status.last_pod_event_time
-    if last and at - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:
+    if last and event_at - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:
         return claim
-    return replace(claim, status=replace(claim.status, last_pod_event_time=format_timestamp(at)))
+    return replace(
+        claim, status=replace(claim.status, last_pod_event_time=format_timestamp(event_at))
+    )

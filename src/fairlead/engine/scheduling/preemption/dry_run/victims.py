@@ -158,16 +158,16 @@ def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depe
 
 
 def _candidate(
-    node: NodeInfo, breached: list[PodInfo], lost: list[PodInfo], policy: PreemptionPolicy
+    node: NodeInfo, breached: list[PodInfo], others: list[PodInfo], policy: PreemptionPolicy
 ) -> Candidate | Status:
-    """Return the candidate `node` with the victims in `breached` and `lost`.
+    """Return a candidate: `node`, with the victims in `breached` and in `others`.
 
     The removal of each pod in `breached` violates a disruption budget. Returns an error if there is
     no victim.
     """
-    if not breached and not lost:
+    if not breached and not others:
         return _no_victim(node)
-    return Candidate(node, policy.arranged(breached + lost), len(breached))
+    return Candidate(node, policy.arranged(breached + others), len(breached))
 
 
 def _select_among_equals(

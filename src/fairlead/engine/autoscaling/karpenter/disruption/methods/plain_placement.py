@@ -275,12 +275,12 @@ class PlainPlacement:
         return PlacementResult(tuple(left), tuple(left_places), tuple(starting))
 
 
-def _fitting(free: Amounts, facts: PodFacts, most: int) -> int:
-    """Return the number of equal pods with `facts` that fit `free` resources, at most `most`."""
+def _fitting(free: Amounts, facts: PodFacts, limit: int) -> int:
+    """Return how many equal pods with `facts` fit the `free` resources; the maximum is `limit`."""
     for name, amount in facts.requests.items():
         if amount > 0:
-            most = min(most, free.get(name, 0) // amount)
-    return most
+            limit = min(limit, free.get(name, 0) // amount)
+    return limit
 
 
 def _without(free: Amounts, facts: PodFacts, count: int) -> Amounts:
