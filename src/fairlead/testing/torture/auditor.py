@@ -74,8 +74,8 @@ _OBSERVATION_DELAY_MAX: Final = _RATE_TOLERANCE
 class Auditor:
     """Wraps an engine, and checks each command and each record of the engine.
 
-    Raises LawBrokenError if a check fails. `checked` counts the checks of each law.
-    `unexpected_jobs` has the (namespace, name) of the Jobs that a CronJob reported as unexpected.
+    Raises LawBrokenError if a check fails. `checked` counts the checks of each `Law`, by its name.
+    `unexpected_jobs` contains (namespace, name) of each Job that a CronJob reported as unexpected.
     `now` is the time of the engine's last step. `suspended_until` is the time until which the
     engine's process is suspended.
     """

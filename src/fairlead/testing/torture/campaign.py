@@ -1,4 +1,4 @@
-"""Campaign: runs the scenarios of consecutive seeds, up to a limit or the first broken law."""
+"""Campaign: runs the scenarios of consecutive seeds, up to a limit or the first broken `Law`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ REPEAT_EVERY = 20
 
 
 class CampaignSummary(Struct):
-    """The totals of a campaign; `failed` is the result of the first run that broke a law.
+    """The totals of a campaign; `failed` is the result of the first run that broke a `Law`.
 
     `seconds` is real time, and `virtual_ns` is virtual time in nanoseconds. `tally` counts what
-    happened, by names such as `starts`. `checked` counts the checks of each law.
+    happened, by names such as `starts`. `checked` counts the checks of each `Law`, by its name.
     """
 
     runs: int = 0

@@ -17,9 +17,9 @@ _FINAL: Final = ("Succeeded", "Failed")
 class StoreHistory:
     """Checks all changes of the store in a run, across restarts. Raises LawBrokenError.
 
-    `checked` counts the checks of each law. `has_webhooks` tells whether the webhooks of
-    `in_process_webhooks` are registered. If they are registered, every pod that a controller
-    creates must have the annotation that the webhook `mark` adds.
+    `checked` counts the checks of each `Law`, by its name. `has_webhooks` tells whether the
+    webhooks of `in_process_webhooks` are registered. If they are registered, every pod that a
+    controller creates must have the annotation that the webhook `mark` adds.
     """
 
     def __init__(self, checked: Counter[str], *, has_webhooks: bool = False) -> None:

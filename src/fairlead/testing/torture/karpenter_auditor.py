@@ -43,7 +43,7 @@ class KarpenterAuditor:
         pods: Mapping[str, Pod],
         pods_on: Callable[[str], Iterator[Pod]],
     ) -> None:
-        """Start without NodePools; `checked` counts the checks of each law.
+        """Start without NodePools; `checked` counts the checks of each `Law`, by its name.
 
         `nodes` (by name) and `pods` (by uid) are the objects that the engine has received.
         `pods_on` returns the pods of a node. The caller keeps all three up to date.

@@ -55,7 +55,7 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 class Violation(Struct, frozen=True):
-    """A law that a run broke, with a message that says how.
+    """A `Law` that a run broke, and a message that says how.
 
     `at` is the time in nanoseconds after the start. `trace` is the traceback if an exception was
     raised.
@@ -71,7 +71,7 @@ class Result(Struct):
     """The result of a run; `digest` is a checksum of all commands and their times.
 
     `tally` counts what happened, by names such as `starts`. `checked` counts the checks of each
-    property (`Law`). `faults` are the injected faults.
+    `Law`, by its name. `faults` are the injected faults.
     """
 
     scenario: TortureScenario
