@@ -133,8 +133,8 @@ class PlanInput:
     def notes_of_moves(self, moves: Mapping[str, str]) -> tuple[str, ...]:
         """Return a note about moved pods whose images may not support the platform of the new node.
 
-        Returns () if there are no such pods. `moves` maps the moved pods (namespace/name) to their
-        new nodes.
+        Returns () if there are no such pods. `moves` maps the key (`namespace/name`) of each moved
+        pod to its new node.
         """
         pods = (one.pod for one in self.snapshot.manifests if one.kind is POD)
         return self.platform_notes((pod, moves[pod.key]) for pod in pods if pod.key in moves)

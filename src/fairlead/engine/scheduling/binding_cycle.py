@@ -114,7 +114,10 @@ class BindingCycles:
         return pod.id in self._by_pod
 
     def node_of(self, key: str) -> str:
-        """Return the node to which the pod `key` (`namespace/name`) is being bound, or ""."""
+        """Return the node to which the pod with `key` is being bound, or "".
+
+        `key` is the pod's `namespace/name`.
+        """
         found = (one.node for one in self._by_pod.values() if one.pod.key == key)
         return next(found, "")
 

@@ -247,7 +247,10 @@ class Scheduler:
     # --- one pod's turn --------------------------------------------------------------------
 
     def binding_node(self, key: str) -> str:
-        """Return the node to which the pod `key` (`namespace/name`) is being bound, else ""."""
+        """Return the node to which the pod with `key` is being bound, or "".
+
+        `key` is the pod's `namespace/name`.
+        """
         return self._bindings.node_of(key)
 
     def next_deadline(self) -> Instant | None:

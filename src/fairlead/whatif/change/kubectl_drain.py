@@ -124,8 +124,8 @@ def check_pods(
 ) -> KubectlDrain:
     """Return the result of kubectl's checks of the pods of each node in `pods_of_nodes`.
 
-    `daemon_sets` are the existing DaemonSets (`namespace/name`). `flags` are the flags given to
-    kubectl. If `flags` is None, the result has no refused drains.
+    `daemon_sets` are the keys (`namespace/name`) of the existing DaemonSets. `flags` are the flags
+    given to kubectl. If `flags` is None, the result has no refused drains.
     """
     by_node = {node: sorted(pods, key=lambda pod: pod.key) for node, pods in pods_of_nodes.items()}
     needed = needed_flags(

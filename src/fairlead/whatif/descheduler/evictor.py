@@ -92,7 +92,7 @@ class RunLimits(Struct):
         return _is_reached(self.policy.max_no_of_pods_to_evict_per_node, self.nodes[node])
 
     def count(self, pod: Pod, budgets: Iterable[str]) -> None:
-        """Count the eviction of `pod`, which `budgets` (`namespace/name`) allowed."""
+        """Count the eviction of `pod`; `budgets` are the keys of the budgets that allowed it."""
         self.nodes[pod.spec.node_name] += 1
         self.namespaces[pod.metadata.namespace] += 1
         self.budgets.update(budgets)

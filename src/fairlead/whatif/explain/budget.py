@@ -69,7 +69,7 @@ _OF_NO_BUDGET: Final = (BlockCause.SILENT, *KEPT)
 
 
 def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> TabularAnswer:
-    """Return the explanation of the budget `key` (`namespace/name`) of `snapshot`."""
+    """Return the explanation of the budget of `snapshot` whose `namespace/name` is `key`."""
     limit = next(one for one in planner.budgets.limits() if one.key == key)
     pods = [
         pod

@@ -248,8 +248,8 @@ def node_to_copy(
 ) -> NodeEnd | None:
     """Return the node to copy for `pending` pods that fit only the node that they left.
 
-    `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node may help the
-    pod if both of the following are true:
+    `left` maps the key (`namespace/name`) of each pod to the node that the pod left. A copy of that
+    node may help the pod if both of the following are true:
 
     - More room on other nodes would not be enough. Either a rule, such as affinity or topology
       spread, keeps the pod off other nodes, or no node rejects the pod for lack of room.

@@ -139,8 +139,8 @@ class Displaced(Struct, frozen=True, kw_only=True):
 class Preempted(Displaced, frozen=True, kw_only=True):
     """A pod that was preempted; `rule` is the rule that chose `node` among `candidates` nodes.
 
-    `by` is the preemptor (`namespace/name`), and `by_priority` is its priority. `by_workload` is
-    the workload of the preemptor, None if unknown.
+    `by` is the key (`namespace/name`) of the preemptor, and `by_priority` is its priority.
+    `by_workload` is the workload of the preemptor, None if unknown.
     """
 
     by: str

@@ -64,8 +64,9 @@ class ChangedSnapshot(Struct, frozen=True):
     """A `snapshot` after a change, and `notes` about the change.
 
     The new `pods` of the change are not in `snapshot`, because they must pass admission.
-    `stateful_sets` are the StatefulSets (namespace/name) that the change writes or scales.
-    `others` are the other objects that the change writes or scales, as (kind, namespace, name).
+    `stateful_sets` are the keys (`namespace/name`) of the StatefulSets that the change writes or
+    scales. `others` are the other objects that the change writes or scales, as (kind, namespace,
+    name).
     """
 
     snapshot: Snapshot

@@ -225,7 +225,7 @@ def new_pod_info(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
 
 
 def _group_of(model: ClusterModel, pod: PodInfo) -> str:
-    """Return the group (namespace/name) whose pods start together with `pod`, or ""."""
+    """Return the `namespace/name` of the group whose pods start together with `pod`, or ""."""
     starts_together = (
         model.gang_of(pod) is not None or model.is_batch(pod) or labelled_group(pod.pod)
     )

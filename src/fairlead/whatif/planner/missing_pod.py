@@ -51,10 +51,10 @@ def with_missing_pods(
     scheduler: SchedulerConfig,
     seed: int,
 ) -> Baseline:
-    """Return `base` with the new `pods`, and with all pods of `stateful_sets` (namespace/name).
+    """Return `base` with the new `pods`, and with all pods of the StatefulSets with given keys.
 
-    The new pods have no node. The notes say how many pods of StatefulSets were created, and name
-    the pods that admission refuses.
+    `stateful_sets` are the keys, each a `namespace/name`. The new pods have no node. The notes say
+    how many pods of StatefulSets were created, and name the pods that admission refuses.
     """
     made: list[ApiObject] = []
     notes: list[str] = []
@@ -164,8 +164,9 @@ def _create_missing(
 ) -> tuple[str, ...]:
     """Create the missing pods of `stateful_set` in `model`, and append all new objects to `made`.
 
-    `existing` are the pods of the StatefulSet (namespace/name). Returns notes about the new pods.
-    Raises ApiError if admission refuses a pod; pods with lower ordinals have been created by then.
+    `existing` are the keys (`namespace/name`) of the StatefulSet's pods that exist. Returns notes
+    about the new pods. Raises ApiError if admission refuses a pod; pods with lower ordinals have
+    been created by then.
     """
     key, ordinals = stateful_set.ref.key, ordinals_of(stateful_set.as_view(StatefulSet))
     missing = [number for number in ordinals if f"{key}-{number}" not in existing]

@@ -60,10 +60,10 @@ class Experiment(Struct, frozen=True, kw_only=True):
     The run ends `duration` after `start`. If `duration` is None, the run ends when nothing has
     changed for `quiet` (the cluster has settled), but at most `horizon` after the last step. Two
     fields can end such a run earlier; a run with a `duration` ignores them. `ends_when_placed`
-    names pods (`namespace/name`). The run ends when all these pods have a node. `ends_when_filled`
-    is (workload, number). The run ends when `number` new pods of the workload have a node. If
-    `awaits_job_deadlines` is set, a settled cluster ends the run only if no unfinished Job exceeds
-    its deadline before the end of the horizon.
+    contains keys of pods, each a `namespace/name`. The run ends when all these pods have a node.
+    `ends_when_filled` is (workload, number). The run ends when `number` new pods of the workload
+    have a node. If `awaits_job_deadlines` is set, a settled cluster ends the run only if no
+    unfinished Job exceeds its deadline before the end of the horizon.
 
     The times of the steps and the times of the outcome are measured from `start` plus
     `steps_begin`. If `steps_begin` is None, the times of the steps are measured from `start`. The

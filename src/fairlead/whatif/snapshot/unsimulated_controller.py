@@ -49,8 +49,8 @@ class LostPods(Struct, frozen=True):
     """The pods that leave their nodes in an answer.
 
     `workloads` are the controllers of these pods, and the pods without a controller, each as (kind,
-    namespace, name). The kinds are results of `full_kind`. `budgets` are the disruption budgets
-    that cover these pods, as namespace/name.
+    namespace, name). The kinds are results of `full_kind`. `budgets` are the keys
+    (`namespace/name`) of the disruption budgets that cover these pods.
     """
 
     workloads: frozenset[tuple[str, str, str]] = frozenset()

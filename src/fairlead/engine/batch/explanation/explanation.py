@@ -143,7 +143,7 @@ class GroupExplanation(Struct, frozen=True):
 def explain_group(
     composition: Composition, cluster: Cluster, group: str, now: Instant
 ) -> GroupExplanation:
-    """Explain why the group `group` (namespace/name) does not run; change no state.
+    """Explain why a group does not run; change no state. `group` is its `namespace/name`.
 
     If there is no such group, the obstacle of the result is NO_GROUP. If nodes lack resources,
     `starts_at` of the result assumes that no other pod is started. If a limit of the queue is the

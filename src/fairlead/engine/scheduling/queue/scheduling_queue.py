@@ -132,7 +132,10 @@ class SchedulingQueue:
         queued.place = _GONE
 
     def find(self, key: str) -> QueuedPod | None:
-        """Return the waiting or in-flight pod `key` (`namespace/name`), or None."""
+        """Return the pod with `key` if it waits or is in flight, or else None.
+
+        `key` is the pod's `namespace/name`.
+        """
         return self._pods.get(key)
 
     def counts(self) -> dict[str, int]:

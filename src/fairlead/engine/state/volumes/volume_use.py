@@ -34,14 +34,14 @@ class VolumeUse:
         self._disks: dict[Disk, dict[int, int]] = {}
 
     def is_claim_used(self, key: str) -> bool:
-        """Return whether a placed pod names the claim `key` (`namespace/name`).
+        """Return whether a placed pod names the claim with `key`, which is its `namespace/name`.
 
         Claims of ephemeral volumes do not count.
         """
         return key in self._claims
 
     def users_of(self, key: str) -> int:
-        """Return the number of placed pods that name the claim `key` (`namespace/name`)."""
+        """Return how many placed pods name the claim with `key`, which is its `namespace/name`."""
         return self._claims.get(key, 0)
 
     def rows_with(self, disk: Disk) -> list[int]:

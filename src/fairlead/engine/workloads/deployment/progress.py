@@ -183,8 +183,8 @@ class _Conditions:
     ) -> None:
         """Set the condition of type `condition_type`.
 
-        If the condition already has this status and reason, the condition changes only if `again`
-        is set.
+        By default, a condition that already has this status and reason stays unchanged. If `again`
+        is set, this condition is also set.
         """
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)

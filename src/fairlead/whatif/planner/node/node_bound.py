@@ -3,9 +3,9 @@
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
 
-If none of the pods that would move tolerates the taints of a node, the node can hold only its
-present pods, so it counts only with the amounts that these pods request. For example, a virtual
-node can state thousands of cores, but only pods that tolerate its taint can use them.
+A node whose taints no moving pod tolerates can hold only its present pods. So it counts only with
+the amounts that these pods request. For example, a virtual node can state thousands of cores, but
+only pods that tolerate its taint can use them.
 """
 
 from __future__ import annotations

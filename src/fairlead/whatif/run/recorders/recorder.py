@@ -763,7 +763,10 @@ class Recorder(Struct):
         yield from (track.pod for _, track in self._tracks.made())
 
     def are_placed(self, keys: Iterable[str]) -> bool:
-        """Return whether all pods in `keys` (`namespace/name`) exist and none is pending."""
+        """Return whether all pods in `keys` exist, and none of them is pending.
+
+        The key of a pod is its `namespace/name`.
+        """
         tracks = map(self._tracks.get, keys)
         return all(one is not None and one.state != PENDING for one in tracks)
 

@@ -26,7 +26,7 @@ class RunningPods:
         self._counts: dict[Hashable, Counter[str]] = {}
 
     def find(self, keys: Iterable[str]) -> list[Pod]:
-        """Return the running pods whose key (`namespace/name`) is in `keys`."""
+        """Return the running pods with `keys`; the key of a pod is its `namespace/name`."""
         if self._by_key is None:
             self._by_key = {pod.key: pod for pods in self._by_namespace.values() for pod in pods}
         known = self._by_key
