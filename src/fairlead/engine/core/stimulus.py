@@ -111,9 +111,9 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     def bound_pods(self) -> LazyDict[dict[str, Pod]]:
         """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 
-        The pods of a node are in the order of `pods`. Callers must not change the result. A
-        caller that changes the pods of nodes uses a copy (`LazyDict.copy`), which makes its own
-        dictionary {pod key: pod} for a node when the node is first read from the copy.
+        The pods of a node are in the order of `pods`. Callers must not change the result. To change
+        the pods of nodes, make a copy (`LazyDict.copy`). The copy makes its own {pod key: pod} of a
+        node when this node is first read.
         """
         there: defaultdict[str, _NodeRows] = defaultdict(_NodeRows)
         for pods in self.replicas:

@@ -343,9 +343,9 @@ class PodWorkers(Struct):
     def resume(self, node: str, now: Instant) -> list[Command]:
         """Let the actions that were postponed for pods on `node` become due now.
 
-        Also decide whether to admit the pods that the kubelet sees for the first time, and the
-        rejected pods for which the node may have room now. Return the events of running pods that
-        the kubelet stops to free resources for the new pods.
+        Also decide again about the rejected pods for which the node may have room now, and decide
+        about the pods that the kubelet sees for the first time. If the kubelet stops running pods
+        to free resources for these pods, return the events of the stopped pods.
         """
         self._expired.extend(self._suspended.pop(node, ()))
         for worker in self._unplanned.pop(node, {}).values():

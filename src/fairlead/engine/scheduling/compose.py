@@ -76,9 +76,8 @@ class BuiltProfile(Struct, frozen=True):
     common parts of successful cycles, keyed by `EqualPods.key`. Both caches are None if the profile
     has extenders or limits the search for nodes. In such a profile, pods with equal keys may get
     different decisions. `is_stateless` is set if decisions depend only on the pod and the state of
-    the cluster: the scheduler has only in-tree plugins, and the profile has neither extenders nor a
-    limited search. If a call to an extender fails and the failure is ignored, the failure is
-    reported to `reporter`.
+    the cluster. This is the case if all plugins are in-tree, and the profile has neither extenders
+    nor a limited search. `reporter` receives the ignored failures of calls to extenders.
     """
 
     framework: Framework

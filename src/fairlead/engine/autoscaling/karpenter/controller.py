@@ -289,8 +289,8 @@ class Karpenter:
 
         If the templates of both versions are equal, the result has the hash of `old`. The real
         Karpenter may have written that hash, and Fairlead would compute a different one. If the
-        template has changed, `pool` is returned unchanged, and each NodeClaim of the pool without a
-        hash gets the hash of the old template, so that the NodeClaim counts as drifted.
+        template has changed, `pool` is returned unchanged. Each NodeClaim of the pool without a
+        hash then gets the hash of the old template, so that it counts as drifted.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))

@@ -71,10 +71,10 @@ class QueueExplanation(Struct, frozen=True):
     that wait for it. PodGroups of Volcano that await admission and have no pods yet count as
     waiting.
 
-    The next session evicts `victims` to make room for groups of the queue, and evicts `losses`,
-    pods of the queue, to make room for groups of other queues. `victims` and `losses` contain the
-    pods' namespace/name. `no_evictions` are sentences that say why the session evicts no pods for
-    the first of `waiting`.
+    The next session evicts the pods `victims` to make room for groups of the queue. It evicts the
+    pods `losses` of the queue to make room for groups of other queues. Both contain keys of pods
+    (`namespace/name`). `no_evictions` are sentences that say why the session evicts no pods for the
+    first of `waiting`.
     """
 
     name: str

@@ -173,10 +173,9 @@ class StartSearch:
     def plan(self, job: JobInfo) -> Reservation | None:
         """Return a reservation for the earliest start of `job`.
 
-        Returns None if `job` has no `lacking_tasks`. Also returns None if these tasks would not fit
-        into the resources that are free once all placed pods have ended, except the pods with
-        `never_ends`. Also returns None if the queue would exceed its limits even after all pods
-        with a declared end have ended.
+        Returns None in three cases. First, `job` has no `lacking_tasks`. Second, these tasks would
+        not fit even after all placed pods have ended, except the pods with `never_ends`. Third, the
+        queue would exceed its limits even after all pods with a declared end have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):

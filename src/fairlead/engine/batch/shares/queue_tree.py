@@ -126,8 +126,8 @@ class QueueTree:
         """Return {name of a queue: the amounts, by column, that the queue must not exceed}.
 
         A queue must not exceed its capability. A queue must also not use the guarantees of its
-        siblings: these guarantees are subtracted from the limit of the nearest ancestor with a
-        limit, or from `total`. A queue may always use its own guarantee, unless its capability is
+        siblings. So these guarantees are subtracted from the limit of the nearest ancestor that has
+        one, or from `total`. A queue may always use its own guarantee, unless its capability is
         lower. upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
         pkg/scheduler/plugins/capacity/capacity.go: realCapability
         """

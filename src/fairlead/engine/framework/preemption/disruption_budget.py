@@ -64,10 +64,10 @@ def reprieve_in_order(
     """Try to reprieve the possible victims, one by one; return those that cannot be reprieved.
 
     `violating` are the possible victims whose removal violates a budget. These victims are tried
-    before `others`. `violating` and `others` are sorted by importance. The result is two lists: the
-    victims in `violating` that cannot be reprieved, and the victims in `others` that cannot be
-    reprieved. If the preemptor still fits beside a victim, `reprieve` gives the victim its place
-    back and returns True. Otherwise `reprieve` changes nothing and returns False.
+    before `others`. `violating` and `others` are sorted by importance. The result is one list for
+    `violating` and one for `others`. If the preemptor still fits beside a victim, `reprieve` gives
+    the victim its place back and returns True. Otherwise `reprieve` changes nothing and returns
+    False.
     """
     # upstream: default_preemption.go: SelectVictimsOnNode. The pods whose removal violates a budget
     # are tried first: they may stay even if the others then find no room.

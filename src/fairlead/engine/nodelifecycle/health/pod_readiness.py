@@ -68,9 +68,9 @@ class NotReadyMarker:
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the NodeNotReady event for a pod, given the outcome of a command of `mark`.
 
-        Returns [] if `outcome` belongs to a command that `mark` did not return, if the pod no
-        longer exists, or if the constructor's `reports` is False. If the command failed although
-        the pod exists, the event is returned nevertheless, and the pod's node is added to
+        There is no event in three cases: `outcome` belongs to a command that `mark` did not return,
+        the pod no longer exists, or the constructor's `reports` is False. If the command failed
+        although the pod exists, the event is returned nevertheless, and the pod's node is added to
         `nodes_to_retry`.
         """
         command = outcome.command

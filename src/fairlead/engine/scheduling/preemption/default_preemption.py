@@ -99,8 +99,8 @@ class DefaultPreemption:
     def evaluates_every_node(self) -> bool:
         """Whether searches evaluate all nodes, and no plugin restricts the choice of victims.
 
-        If `evaluates_every_node` is True and a search finds no candidate, a search for another pod
-        with an equal `equivalence_key` also finds none, as long as the cluster does not change.
+        If so, a search without a candidate need not be repeated for pods with an equal
+        `equivalence_key`, as long as the cluster does not change.
         """
         return not self._is_sampled and not self._policy.eligibility
 

@@ -74,8 +74,8 @@ def _is_known_fact(node: NodeInfo, key: str) -> bool:
 
     Such a label must not be changed: a different value would be wrong, and the kubelet would
     correct the value at its next start (kubelet_node_status.go: updateDefaultLabels). A label of a
-    cloud provider must not be added either, because the label alone does not turn the node into a
-    spot machine or a member of a node pool.
+    cloud provider must not be added either: the label alone would not make the node a spot machine
+    or a member of a node pool.
     """
     return is_provider_label(key) or (key in MACHINE_FACTS and key in node.labels)
 

@@ -229,9 +229,9 @@ def _hints_of(
     """Return the number of hints by zone in the slice with the endpoints `entries`.
 
     `hints` has the number of hints for each zone in all slices that have already been examined.
-    Returns None if the slice cannot keep its hints. The slice cannot keep its hints if a ready
-    endpoint has no hint, or has a hint for a zone without a share, or if a zone would get more
-    hints than its share allows.
+    Returns None if the slice cannot keep its hints, for one of three reasons: a ready endpoint has
+    no hint, a ready endpoint has a hint for a zone without a share, or a zone would get more hints
+    than its share allows.
     """
     found: dict[str, int] = {}
     for one in entries:

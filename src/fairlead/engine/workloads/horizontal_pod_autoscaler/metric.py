@@ -174,9 +174,9 @@ class Metric:
         """Return whether the proposal is certain to rise or stay the same when the load rises.
 
         Returns True if there are `current` counted pods, and no unready or missing pods. The
-        proposal then depends only on the ratio of usage to target. The proposal is at most
-        `current` for a ratio below the tolerances, `current` for a ratio within the tolerances, and
-        at least `current` for a ratio above the tolerances.
+        proposal then depends only on the ratio of usage to target. If the ratio is within the
+        tolerances, the proposal is `current`. Below the tolerances, it is at most `current`; above
+        them, it is at least `current`.
         """
         groups = self.groups
         if groups is None or groups.unready.pods or groups.missing_requests:

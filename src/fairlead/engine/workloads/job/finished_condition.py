@@ -119,8 +119,8 @@ def can_only_fail(job: Job, progress: JobProgress) -> bool:
 def _policy(job: Job, indexes: Collection[int]) -> Iterator[tuple[int, int, int]]:
     """Yield three counts of indexes for each rule of the success policy.
 
-    The first is the number of all indexes of the rule, the second is the number of its indexes in
-    `indexes`, and the third is the number of indexes that must succeed.
+    These are the number of all indexes of the rule, the number of its indexes that are in
+    `indexes`, and the number of indexes that must succeed.
     """
     policy, completions = job.spec.success_policy, job.spec.completions or 0
     for rule in policy.rules if policy is not None else ():

@@ -230,9 +230,8 @@ class JobRule:
         """Return the pods to delete; `excess` is the number of pods beyond the needed number.
 
         In an indexed Job, three kinds of pods are deleted whatever `excess` is: pods without an
-        index, pods whose index needs no pod, and pods with the same index as an earlier pod. If
-        there are fewer than `excess` such pods and no creation is in flight, other pods are deleted
-        as well.
+        index, pods whose index needs no pod, and pods with the same index as an earlier pod. Other
+        pods are deleted only if these pods are fewer than `excess`, and no creation is in flight.
         """
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):

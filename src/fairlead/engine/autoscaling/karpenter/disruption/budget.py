@@ -28,9 +28,9 @@ UNLIMITED: Final = 2**31 - 1
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
     """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
-    A node counts as already disrupted if it is not ready or is being removed. Some nodes count
-    neither as disrupted nor as nodes of the pool: nodes without a NodeClaim, uninitialized nodes,
-    and nodes whose instance is terminating.
+    A node counts as already disrupted if it is not ready or is being removed. The following nodes
+    do not count at all: nodes without a NodeClaim, uninitialized nodes, and nodes whose instance is
+    terminating.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}

@@ -63,9 +63,9 @@ class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
     `is_candidate` and `codes` have one entry per node. `costs[i]` are the costs of the nodes under
-    the i-th of `PreemptionPolicy.rules`. The costs are valid only for candidates. A code that is
-    not 0 means that the preemptor would not fit the node even without the pods of lower priority.
-    `statuses[code]` is the reason. If a node is not a candidate and its code is 0, the node must be
+    the i-th of `PreemptionPolicy.rules`. The costs are valid only for candidates. If the code of a
+    node is not 0, the preemptor would not fit even without the pods of lower priority, and
+    `statuses[code]` is the reason. If the code is 0 and the node is no candidate, the node must be
     evaluated separately.
     """
 

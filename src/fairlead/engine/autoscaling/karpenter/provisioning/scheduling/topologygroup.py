@@ -190,9 +190,9 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the occupied domains that both the pod to place and the node allow.
 
-        A domain is occupied if it contains a pod that the term selects. If the term also selects
-        the pod to place (`selects`), and this pod allows no occupied domain, the result contains
-        unoccupied domains that the pod allows.
+        A domain is occupied if it contains a pod that the term selects. If the pod allows no
+        occupied domain, and `selects` says that the term selects the pod itself, the result
+        contains unoccupied domains that the pod allows.
         """
         found = [
             domain
