@@ -65,10 +65,10 @@ class RecordedCluster(Struct):
     """The objects of a cluster. `apply` changes them; `source` names the log in error messages.
 
     `unknown_bindings` names the pods of bindings that were not applied, because the cluster did not
-    contain the pod, or the log does not show the node. `unknown_nodes` names the node of each
-    applied binding to a node that the cluster did not contain. `unfollowed` names the log lines of
-    the writes that were not applied, because the log does not show their effects. `remedy` says how
-    to add an object that the log does not contain, such as the PriorityClass of a pod.
+    contain the pod, or the log does not show the node. Some bindings were applied although the
+    cluster did not contain the node; `unknown_nodes` names these nodes. `unfollowed` names the log
+    lines of writes that were not applied, because the log does not show their effects. `remedy`
+    says how to add an object that the log does not contain, such as the PriorityClass of a pod.
     """
 
     source: str

@@ -125,8 +125,8 @@ class Explanation(Struct, frozen=True):
     more. `too_small` explains, by node, why nodes are too small for the pod even without other
     pods.
 
-    `state` has sentences about a pod that has a node. The sentences say that the pod is not ready,
-    is terminating, is evicted because of a taint or waits for a volume, or that its node does not
+    `state` has sentences about a pod that has a node. They say that the pod is not ready, is
+    terminating, is evicted because of a taint, waits for a volume, or is on a node that does not
     exist. `notes` are the assumptions of the explanation. For a pending pod that fits no node,
     `new_node` says whether a copy of an existing node would take the pod (`find_new_node`).
     `new_node` is None for other pods, and for every pod if the scheduler has extenders.

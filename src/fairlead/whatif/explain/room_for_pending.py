@@ -44,10 +44,10 @@ def place_each(
 ) -> tuple[Counter[str], list[PodInfo]]:
     """Place `pods` in `model` in their order; return (placed pods by node, pods that fit no node).
 
-    Nothing is preempted. The pods that fit no node stay pending in `model`. `only` names the nodes
-    that may have room, if it is known that all other nodes have no room. Then most pods that are
-    too large for these nodes are left out by a comparison of requests, which is much faster than a
-    scheduling cycle.
+    Nothing is preempted. The pods that fit no node stay pending in `model`. If it is known that
+    only certain nodes can have room, `only` names these nodes. Most pods that are too large for
+    them are then left out after a comparison of requests, which is much faster than a scheduling
+    cycle.
     """
     placed, left = Counter[str](), list[PodInfo]()
     # The keys of pods that fit no node. Until another pod is placed, equal pods fit no node either.

@@ -64,8 +64,8 @@ _KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, 
 class AwaitedEnd(Struct, frozen=True):
     """A terminating `pod` that does not end, and whose name a StatefulSet needs for a new pod.
 
-    `why` is the reason. If the reason is that the kubelet of its node does not answer, and the node
-    does not have the taint out-of-service, `silent_node` is the node; otherwise it is "".
+    `why` is the reason. `silent_node` is the node of the pod if the reason is that its kubelet does
+    not answer, and if the node lacks the taint out-of-service; otherwise it is "".
     """
 
     owner: ObjectRef

@@ -128,13 +128,13 @@ def new_nodes_for(
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
-    The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
-    are preferred. `known` are the nodes at the end of another run. If a node occurs in both runs,
-    its pods of both runs count. `left` contains the names of nodes that pods of `pending` had to
-    leave. A node without pods of these workloads is suitable only if it has no taints, and if no
-    `pending` pod waits because of a rule, such as affinity. If `spread_counts` is False, topology
-    spread does not count as such a rule: a zone without pods may admit the pods. If `suit` is True,
-    no rule and no taint keeps the pods off copies of `nodes`.
+    The new nodes are copies of one of `nodes`. Nodes that run pods of the same workloads are
+    preferred. Any other node is suitable only if it has no taints, and if no `pending` pod waits
+    because of a rule, such as affinity. `known` are the nodes at the end of another run. If a node
+    occurs in both runs, its pods of both runs count. `left` contains the names of nodes that
+    `pending` pods had to leave. If `spread_counts` is False, topology spread does not count as such
+    a rule: a zone without pods may admit the pods. If `suit` is True, no rule and no taint keeps
+    the pods off copies of `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -334,9 +334,9 @@ def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -
 
     `runs` contains the node as it is at the end of each run. The result is {} if no pods of these
     workloads use devices or extended resources of the node. A device that several pods share counts
-    once for each of them. A node can offer an extended resource as devices, or as an allocatable
-    amount. If the pods of the workloads use only devices or only the allocatable amount on the
-    node, the other does not limit these pods.
+    once for each of them. A node can offer an extended resource in two ways: as devices, or as an
+    allocatable amount. If the pods of the workloads use only one of these on the node, the other
+    does not limit them.
     """
     if not held:  # the usual case
         return {}

@@ -98,12 +98,12 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 
 
 def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
-    """Return whether one more replica of `one` would run if it is created before the change.
+    """Return whether one more replica of the workload would run if it is created before the change.
 
     If the change adds nodes, they are added before the replica. A simulation is made only in three
     cases: a quota may refuse the replica, the pods of the workload may find a node only because of
     the change, or their rules may require the nodes that the change empties. In the simulation, a
-    pod must run on a node that takes pods after the change. If no simulation is made, the result is
+    pod must run on a node that takes pods after the change. Without a simulation, the result is
     True.
     """
     ref, change = one.workload, context.answer.change

@@ -41,8 +41,8 @@ Price = Callable[[NodeEnd], float | None]
 class PackingRow(Struct, frozen=True):
     """Three values of one measure; a value is None if it is not known.
 
-    `today` is the value in the dump. `without` is the value at the end of the run without the
-    change, and `changed` is the value at the end of the run with the change. Shares are in percent.
+    `today` is the value in the dump. `without` and `changed` are the values at the end of the run
+    without the change and of the run with the change. Shares are in percent.
     """
 
     measure: str

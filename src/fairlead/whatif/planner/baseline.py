@@ -85,10 +85,9 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
     The snapshot is simulated first if workloads have too few or too many pods, rollouts were in
-    progress or pods were starting (`dump_activity`). The baseline is then the end of this
-    simulation. Otherwise, the baseline is the unchanged snapshot. The snapshot is also used
-    unchanged if no pods were starting, and the simulation creates no missing pods, deletes no
-    surplus pods and ends no rollout.
+    progress or pods were starting (`dump_activity`). The baseline is the end of this simulation. If
+    there is no simulation, or if it changes none of these facts, the baseline is the unchanged
+    snapshot. If pods were starting, the baseline is always the end of the simulation.
 
     `autoscale`, `places_gangs`, `lost` and `about` are used only for the notes (`plan_notes`).
     `model` is the ClusterModel of `snapshot` with `scheduler` and `seed`, if the caller has made

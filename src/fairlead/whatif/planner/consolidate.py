@@ -225,9 +225,9 @@ def consolidate_safely(
     `find` returns a plan of at most the given number of nodes, with the runs of its drains.
     `explain` adds the reasons why the other nodes stay; `explain` is called for only one plan. If
     the plan is not safe, and the pods of some nodes must be placed in a certain order, a second
-    plan leaves these nodes in service. If there is still no safe plan, and the cause is a lack of
-    room (`_lacks_room`), smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the
-    smaller plans is safe, the result is the plan that was found before them.
+    plan leaves these nodes in service. If there is still no safe plan for lack of room
+    (`_lacks_room`), plans with 1, 2, 4, ... fewer nodes are tried. If none of these is safe, the
+    result is the plan that was found before them.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -340,10 +340,9 @@ def _with_remedies(
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
     The change is searched for in the state after the drains of `plan`, and becomes the `edit` of
-    the blocker. `edit` is "" if no change is found. If pods of other workloads on the node fit no
-    other node in this state either, the blockers of these workloads follow, because one change is
-    not enough to empty the node. If the node can be emptied in this state, the blocker is yielded
-    as it is.
+    the blocker. `edit` is "" if no change is found. If pods of further workloads on the node fit no
+    other node either, one change is not enough to empty the node. So the blockers of these
+    workloads follow. If the node can be emptied in this state, the blocker is yielded unchanged.
     """
     if not blockers:
         return

@@ -79,8 +79,8 @@ class GangFitResult(Struct):
     `placed` is the number of pods of the next copy that have room, and `pod` is the name of its
     first pod without room. `refused_by` is "admission", "scheduling" or "limit". `by_node` counts
     the pods of the copies that fit. `waiting` counts the pending pods that were placed first.
-    `small_domains` are domains, such as `rack a`, in which the first pod of a copy was placed, but
-    not all its pods, so that another domain was used.
+    `small_domains` are domains, such as `rack a`, that had room for the first pod of a copy but not
+    for all its pods, so that another domain was used.
     """
 
     members: int

@@ -1,8 +1,8 @@
-"""missing_pod: creates pods that the baseline of a plan lacks, because the present nodes are full.
+"""missing_pod: creates the pods that a plan's baseline lacks, because the present nodes are full.
 
-A baseline is simulated on the nodes of the cluster (`baseline`). There, a StatefulSet that creates
-its pods in order waits for a pod that fits on no node, and a preempted pod without a controller is
-lost. A plan for other nodes needs room for all these pods.
+A baseline is simulated on the nodes of the cluster (`baseline`). If a StatefulSet creates its pods
+in order, and one of them fits on no node there, the later pods are missing. A preempted pod without
+a controller is lost. A plan for other nodes needs room for all these pods.
 """
 
 from __future__ import annotations

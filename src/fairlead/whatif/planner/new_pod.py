@@ -5,9 +5,9 @@ ReplicaSet. The pods of a StatefulSet get the next ordinals and their own claims
 below the partition of its update strategy get the template of its current revision. The pods of a
 custom resource are copies of one of its pods. If the cluster lacks a workload, but pods name it as
 their controller, the new pods are copies of one of these pods. Operators create a claim for each
-pod, such as `data-db-1` for the pod `db-1`. So each copy gets its own claim if the name of the
-claim contains the name of the copied pod, and the volume of the claim can be used on only one node
-at a time.
+pod, such as `data-db-1` for the pod `db-1`. So a copy gets its own claim if two conditions hold:
+the name of the claim contains the name of the copied pod, and only one node at a time can use the
+volume.
 """
 
 from __future__ import annotations

@@ -132,9 +132,9 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
 def find_larger_node(model: ClusterModel, pod: PodInfo, name: str) -> str:
     """Return the largest node whose copy accepts `pod`, if it is larger than the node `name`.
 
-    A node with more or fewer kinds of devices than `name` does not count, nor does a node of a zone
-    in which no node takes pods. If there are more than _COPIES_MAX kinds of nodes, only the largest
-    are tried. Returns "" if there is no such node.
+    Two kinds of nodes do not count: those with more or fewer kinds of devices than `name`, and
+    those in a zone in which no node takes pods. If there are more than _COPIES_MAX kinds of nodes,
+    only the largest are tried. Returns "" if there is no such node.
     """
     copied, working = _nodes_of_each_kind(model)
     devices, *amounts, _ = _size(model.node(name))

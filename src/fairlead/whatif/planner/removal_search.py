@@ -215,7 +215,7 @@ class RemovalSearch:
 
 
 class RoomTable:
-    """The free resources that the removal of each of the nodes `names` uses up.
+    """How much free room of the cluster the removal of each node in `names` uses up.
 
     The room of a node is the sum of the requests of the pods that a drain moves, plus the amounts
     that are free on the node. `free` is the free room of the whole cluster. A set of nodes can be

@@ -1,10 +1,10 @@
 """StoppingPod: an evicted pod that still stops while its replacement is scheduled.
 
-Until the pod has stopped, it uses its node and its devices, and its volumes are attached. Two kinds
-of its ResourceClaims stay allocated: claims that it owns, and claims that it only names and that no
-other pod uses. The claims of its ephemeral volumes stay bound. The model gets copies of the pod and
-of the claims that it owns. The copies have other names, because the replacement and its claims take
-the original names.
+Until the pod has stopped, it uses its node and its devices, and its volumes are attached. The
+ResourceClaims that it owns stay allocated. A ResourceClaim that it only names stays allocated if no
+other pod uses the claim. The claims of its ephemeral volumes stay bound. The model gets copies of
+the pod and of the claims that it owns. The copies have other names, because the replacement and its
+claims take the original names.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncClaim
 """

@@ -100,10 +100,10 @@ class SystemReservations:
         Allocatable amounts that the instance type file states are used unchanged. The other amounts
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
         module. If the capacity of `one` states no amount of the resource `pods`, of ephemeral
-        storage or of huge pages, the existing node's amount is used. If network interfaces limit
-        the number of pods on the existing node (in AWS), or if all existing nodes are `limited`,
-        the number on the new node is `one.interface_pods`, if that is not 0. If there is no
-        existing node, the whole capacity is allocatable.
+        storage or of huge pages, the existing node's amount is used. The number of pods is
+        `one.interface_pods` if this is not 0, and if network interfaces limit the number on the
+        existing node (in AWS) or all existing nodes are `limited`. If there is no existing node,
+        the whole capacity is allocatable.
         """
         like = self._like(one, self._newest)
         if like is None:

@@ -79,8 +79,8 @@ def labels_of_offerings(
 def labels_in(zone: str, places: Places) -> Mapping[str, str]:
     """Return the labels of a new node in `zone`, which need not be a zone of `places`.
 
-    If a label has the name of the zone as its value in every zone of `places`, its value in a new
-    zone is the name of the new zone.
+    In a new zone, a label has the name of the zone as its value if this is so in every zone of
+    `places`.
     """
     if zone in places or not zone:
         return places.get(zone, {})

@@ -186,8 +186,8 @@ def with_deployed_profile(
     """Return `scheduler` with a profile `fairlead` if pods need a scheduler of this name.
 
     The profile is a copy of the first profile. The profile is added if a pod in `initial` or
-    `steps` has the schedulerName `fairlead`, and neither a profile nor the batch scheduler
-    (`batch`) has this name.
+    `steps` has the schedulerName `fairlead`. It is not added if a profile or the batch scheduler
+    (`batch`) already has this name.
     """
     taken = () if batch is None else batch.ownership.scheduler_names
     if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):

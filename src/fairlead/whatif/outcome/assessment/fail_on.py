@@ -227,7 +227,7 @@ class FailOnWorkload(Struct, frozen=True):
     """The condition that a workload had fewer ready pods than `amount` at some time.
 
     If `is_percent` is set, `amount` is a percentage of the wanted pods. Otherwise, it is a number
-    of pods. A workload is ignored in these cases, except if `peak_shortages` yields it:
+    of pods. A workload that `peak_shortages` does not yield is ignored in these cases:
 
     - It had ready pods before the change, but fewer than `amount`.
     - It had ready pods before the change, and wants fewer pods than `amount`.

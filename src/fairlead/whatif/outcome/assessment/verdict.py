@@ -810,8 +810,8 @@ def _briefly_unavailable(effect: Effect) -> str | None:
 def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     """Return a sentence about the workloads in `found`; None if there are none.
 
-    If some workloads have no ready pod at the end, the sentence names only these and counts the
-    others: `deploy/a has no ready pod to the end, and 2 more workloads for up to 31s.`
+    The sentence names the workloads without a ready pod at the end, if there are any, and counts
+    the others: `deploy/a has no ready pod to the end, and 2 more workloads for up to 31s.`
 
     If there is only one workload, and it has no ready pod at the end, the sentence also gives the
     reasons why its pods do not run.

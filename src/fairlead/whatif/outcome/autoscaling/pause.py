@@ -14,7 +14,7 @@ class Pause(Struct, frozen=True):
     """A time in which Cluster Autoscaler adds and removes no nodes.
 
     `until` is None if the time lasts to the end of the run. `unready` is the highest number of
-    nodes that were not ready, and `nodes` is the number of all nodes at that instant. The
+    nodes that were not ready at the same time. `nodes` is the number of all nodes at that time. The
     autoscaler stops if more than `tolerated` nodes and more than `percentage` % of all nodes are
     not ready.
     """

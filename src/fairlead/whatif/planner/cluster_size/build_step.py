@@ -36,9 +36,9 @@ class BuildStep(Struct, eq=False):
     A build is one way to add nodes until all pods have a node. If a node of the build took the pod,
     `placed` is the placement. If no node took the pod, `failure` says why. If a new node was tried,
     `failure` includes the reasons of the last one. If `placed` and `failure` are None, the pod was
-    not scheduled yet. `tries` maps the `id()` of a NodeOffer to the placement on a new node of this
-    offer, or to None if the pod does not fit on such a node. If the pod fits no new node either,
-    the build leaves the pod out and continues with the step `left_out`.
+    not scheduled yet. `tries` maps the `id()` of each tried NodeOffer to the placement on a new
+    node of this offer, or to None if the pod does not fit the new node. If the pod fits no new node
+    either, the build leaves the pod out and continues with the step `left_out`.
     """
 
     placed: KnownPlacement | None = None

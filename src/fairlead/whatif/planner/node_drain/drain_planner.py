@@ -161,14 +161,13 @@ class PlannedDrain(Struct, frozen=True):
 
     `lost` are the pods that nothing replaces, because they have no controller. `charged` maps each
     budget to the number of evictions that count against it. `first` are the workloads whose pods
-    must be placed before the other pods, and `first_commands` are the kubectl commands that evict
-    these pods, one for each workload. There are no commands if no label selector can distinguish
-    the pods of one of these workloads from the other pods of the node. The keys of `waits` are the
-    pods that fit no other node, and the values are the scheduler's reasons. The replacements of
-    these pods are placed only when the node has returned; `moves` contains these placements too.
-    `preempts` are the pods in `waits` that could preempt other pods instead of waiting. `failing`
-    maps pods to their Jobs, which fail because of the evictions on this node, so nothing replaces
-    the pods.
+    must be placed before the other pods. `first_commands` are the kubectl commands that evict these
+    pods, one for each workload. There are no commands if no label selector selects only the pods of
+    one of these workloads. The keys of `waits` are the pods that fit no other node, and the values
+    are the scheduler's reasons. The replacements of these pods are placed only when the node has
+    returned; `moves` contains these placements too. `preempts` are the pods in `waits` that could
+    preempt other pods instead of waiting. `failing` maps pods to their Jobs, which fail because of
+    the evictions on this node, so nothing replaces the pods.
     """
 
     node: str
@@ -313,8 +312,8 @@ class DrainPlanner:
 
         If `reorders` is not None, it replaces `self.reorders` in this call. If neither
         `finds_order` nor `reorders` is set, other orders are tried only if they could change which
-        pod the Blocker names. If no other order is tried, the Blocker cannot have the cause ORDER,
-        which says that the pods fit in another order.
+        pod the Blocker names. The cause ORDER of a Blocker says that the pods fit in another order;
+        it requires that other orders are tried.
         """
         reorders = self.reorders if reorders is None else reorders
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()

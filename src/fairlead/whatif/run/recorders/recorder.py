@@ -804,10 +804,10 @@ class Recorder(Struct):
     def undrained(self) -> list[Undrained]:
         """Return the pods that a drain has not removed, sorted by key.
 
-        The eviction of such a pod is refused, or Karpenter does not evict the pod because of the
-        annotation do-not-disrupt, or the pod has not stopped. Pods are left out if Cluster
-        Autoscaler or the descheduler requested the refused eviction, because Cluster Autoscaler
-        then keeps the node, and the descheduler does not try again.
+        There are three causes: the eviction is refused, Karpenter does not evict the pod because of
+        the annotation do-not-disrupt, or the pod has not stopped. Pods are left out if Cluster
+        Autoscaler or the descheduler requested the refused eviction. Cluster Autoscaler then keeps
+        the node, and the descheduler does not try again.
         """
         refused = [
             Undrained(
