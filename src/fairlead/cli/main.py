@@ -326,9 +326,8 @@ def _command_and_arguments(arguments: Sequence[str]) -> tuple[CommandEntry | Non
 class SignalError(KeyboardInterrupt):
     """Raised in the main thread when the process receives the signal `number`.
 
-    SignalError is a subclass of KeyboardInterrupt, because asyncio and the code that calls users'
-    plugins do not catch KeyboardInterrupt. asyncio and this code catch most other exceptions; for
-    example, asyncio only logs an exception in a callback.
+    SignalError is a KeyboardInterrupt, because asyncio and the code that calls users' plugins catch
+    most other exceptions. For example, asyncio only logs an exception in a callback.
     """
 
     def __init__(self, number: int) -> None:

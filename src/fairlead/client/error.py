@@ -44,9 +44,9 @@ class RequestError(Exception):
     """A request failed; `code` is the HTTP status, or 0 if no complete response arrived.
 
     `reason` and `message` come from the Status in the response. If the response has no Status, the
-    client sets `reason` and `message`: `reason` is TOO_LONG if the response was longer than the
-    client's limit, TIMED_OUT if it did not arrive in time, and otherwise "". `retry_after_s` is the
-    number of seconds in the Retry-After header of the response; 0 if there is no such number.
+    client sets both. `reason` is then TOO_LONG if the response was longer than the client's limit,
+    TIMED_OUT if it did not arrive in time, and otherwise "". `retry_after_s` is the number of
+    seconds in the Retry-After header of the response; 0 if there is no such number.
     """
 
     def __init__(

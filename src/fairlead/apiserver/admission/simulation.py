@@ -230,8 +230,8 @@ class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot includes the objects of `kind` that `plugin` looks up.
 
     If these objects are missing, the plugin `otherwise` runs. If `otherwise` is None, the request
-    is admitted. The name of `plugin` is added to `unchecked` if a new pod needs an object of `kind`
-    and the snapshot has no object of `kind` at all.
+    is admitted. `unchecked` gets the name of `plugin` if a new pod needs an object of `kind`, but
+    the snapshot has no objects of this kind.
 
     Namespaces are looked up for all requests. ServiceAccounts and RuntimeClasses are looked up only
     for new pods. If `kind` is one of these two, all requests that do not create a pod are admitted,

@@ -46,11 +46,11 @@ class ListWatch:
         """Prepare to send the requests of `reflector` with `client`.
 
         `on_updates` receives the changes in each page of a list, and in each part of a watch when
-        the part arrives. `on_updates` receives an empty list before a pause, at the end of a watch,
-        when a watch has been open for `open_seconds`, or when the server has not answered a list
-        request for `slow_seconds`. In these cases, the reflector's state may have changed although
-        no object has changed. `clock` returns the time in ns. The ListWatches that share `recovery`
-        end their pauses when one of them can read its resource again.
+        the part arrives. `on_updates` receives an empty list if the reflector's state may have
+        changed although no object has changed. This happens before a pause, at the end of a watch,
+        when a watch has been open for `open_seconds`, and when a list request has had no answer for
+        `slow_seconds`. `clock` returns the time in ns. The ListWatches that share `recovery` end
+        their pauses when one of them can read its resource again.
         """
         self._reflector = reflector
         self._client = client

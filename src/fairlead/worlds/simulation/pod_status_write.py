@@ -2,8 +2,8 @@
 
 Such a write makes a new view from the previous view (see `ViewedPods`). Such a write may change
 only conditions, container statuses, the phase and the start time. The store performs all other
-writes. The store also performs such a write if the write could fail, could leave the pod as it is,
-or sets the heartbeat time of a condition. (Views have no heartbeat times.)
+writes. The store also performs writes that could fail or could change nothing, and writes that set
+the heartbeat time of a condition, which views do not have.
 """
 
 from __future__ import annotations
