@@ -50,7 +50,7 @@ def _refusal(view: type[View], value: Json, path: str, problem: str, near: str) 
 
 
 def _unread_fields(value: Any, view: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (path, nearest known name or "") of each field in `value` that `view` does not have.
+    """Yield each field in `value` that `view` lacks, as (path, most similar known name or "").
 
     If the type of a field is a Struct, the fields of its value are searched, too. Lists are not
     searched.

@@ -59,7 +59,7 @@ def _is_other_letter_or_swap(a: str, b: str) -> bool:
 
 
 def _first_difference(a: str, b: str) -> int:
-    """Return the index of the first character that differs; the length of the shorter if none."""
+    """Return the index of the first character that differs, or else the shorter text's length."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((at for at, (x, y) in pairs if x != y), min(len(a), len(b)))
 

@@ -740,7 +740,7 @@ def _print_room(console: Console, room: RoomEvaluation) -> None:
 
 
 def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: int | None) -> bool:
-    """Print on which nodes preemption helps, and which not; return whether nodes are left out."""
+    """Print for which nodes preemption helps; return whether some nodes are left out."""
     if found.ineligible or found.post_filter_error:
         why = found.ineligible or found.post_filter_error
         print_line(console, f"Cannot preempt: {why}")

@@ -1,4 +1,4 @@
-"""Creates the claims of ephemeral volumes, and other claims that pods need but that do not exist.
+"""Creates missing claims: the claims of ephemeral volumes, and other claims that pods need.
 
 A dump of nodes and pods lacks the claims that its pods use. `missing_storage` creates such claims,
 their volumes and their classes. Every node can reach these volumes.
