@@ -506,7 +506,7 @@ def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
 
 
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
-    """Return a result with fewer nodes and at least the same gain as `best`, or else `best`.
+    """Return a trial with fewer nodes and at least the same gain as the trial `best`, or `best`.
 
     `waiting` is the number of pods that wait without new nodes. Only one smaller number of nodes is
     tried. Example: if 6 new nodes help only half of the waiting pods, 3 new nodes are tried.
@@ -521,7 +521,7 @@ def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepConte
 def _more_for_rivals(
     best: _TriedNodes, waiting: int, added: int, context: StepContext
 ) -> _TriedNodes:
-    """Return a result with more nodes and a higher gain than `best`, or else `best`.
+    """Return a trial with more nodes and a higher gain than the trial `best`, or else `best`.
 
     Pods that wait even without the change may be placed on the new nodes first. So the further
     nodes have room for all pods that lack room in the trial `best`. There are up to TRIES_MAX
@@ -565,10 +565,10 @@ def _for_pods_that_still_wait(tried: _TriedNodes, context: StepContext) -> NewNo
 
 
 def _rivals(tried: _TriedNodes, context: StepContext) -> list[PodEnd]:
-    """Return the pods that wait with and without the change, but run on the new nodes of `tried`.
+    """Return the pods that wait with and without the change, but run on the trial's new nodes.
 
-    These pods have a node only because of the new nodes, so they may leave too little room for
-    other pods.
+    `tried` is the trial. These pods have a node only because of the new nodes, so they may leave
+    too little room for other pods.
     """
     waiting = {pod.key for pod in context.answer.without.pending}
     known = tried.effect.without.node_names
@@ -582,7 +582,7 @@ def _rivals(tried: _TriedNodes, context: StepContext) -> list[PodEnd]:
 
 
 def _rivals_words(tried: _TriedNodes, context: StepContext) -> str:
-    """Return the end of a step's text, which names the pods of `_rivals`; "" if there are none."""
+    """Return a clause that names the pods of `_rivals`, for a step's text; "" if there are none."""
     rivals = _rivals(tried, context)
     if not rivals:
         return ""
@@ -647,7 +647,7 @@ def _no_help(
 
 
 def _others(tried: Effect, answer: Effect) -> list[PodEnd]:
-    """Return the pending pods in `tried` that are not pending in `answer`.
+    """Return the pods that are pending in the trial `tried`, but not in the `answer`.
 
     A pod can have a different name in each simulation, if both simulations create it. So such
     pods are compared by their workload.

@@ -146,7 +146,7 @@ def _stopped_rollouts(context: StepContext) -> dict[WorkloadRef, WorkloadEffect]
 
 
 def _price(down: Sequence[WorkloadRef], helped: Sequence[WorkloadRef]) -> str:
-    """Return a clause that says that the Deployments `down` have no ready pod for a time, or ""."""
+    """Return a clause: the Deployments `down` have no ready pod for a time. Return "" for none."""
     if not down:
         return ""
     names = "it" if len(helped) == 1 else listed([str(ref) for ref in down])

@@ -275,7 +275,7 @@ def scaled(one: WorkloadEffect, count: int) -> NextStep:
 
 
 def more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
-    """Return whether a workload has more ready pods at the end of `tried` than with the change.
+    """Return whether a workload has more ready pods at the end of a trial than with the change.
 
     `one` is the effect of the change on this workload, and `tried` is the effect of the trial.
     """

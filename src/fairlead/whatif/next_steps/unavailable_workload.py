@@ -259,10 +259,11 @@ def _replaced_nodes(
 
 
 def _is_shorter(one: WorkloadEffect, tried: Effect | None) -> bool:
-    """Return whether the workload of `one` lacks ready pods for a shorter time in `tried`.
+    """Return whether a workload lacks ready pods for a shorter time in the trial `tried`.
 
-    The compared time is how long the workload had its lowest number of ready pods. The result is
-    False if this number is lower in `tried`.
+    `one` is the effect of the user's what-if on the workload. The compared time is how long the
+    workload had its lowest number of ready pods. The result is False if this number is lower in the
+    trial.
     """
     if tried is None or one.readiness.lowest_for is None:
         return False

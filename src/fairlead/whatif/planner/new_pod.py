@@ -171,7 +171,7 @@ class NewPods(Struct, frozen=True):
 
     @property
     def missing_revision(self) -> str:
-        """A sentence about new pods whose older template the dump lacks; "" if there are none."""
+        """A sentence about new pods with an older template that the dump lacks; otherwise ""."""
         kept = self.kept_by(0)
         if kept is None or kept.template is not None:
             return ""

@@ -342,7 +342,7 @@ class Rebalancer:
         return None
 
     def _could_hold(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
-        """Return False if the node certainly has no room for `waiting`, even without `pod`."""
+        """Return False if the node certainly lacks room for the pod `waiting` in place of `pod`."""
         freed = dict(pod.shape.load)
         return all(
             info.requested_of(column) - freed.get(column, 0) + amount
@@ -406,14 +406,14 @@ class Rebalancer:
     def _moved(
         self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None, *, cordons: bool = False
     ) -> PodMove | None:
-        """Evict `pod`; schedule its replacement, and also `waiting` if `waiting` is not None.
+        """Evict `pod`; schedule its replacement, and also the pod `waiting` unless it is None.
 
         If `cordons` is set, the node `info` is cordoned from before the eviction until the
         replacement has a node. Return the move of `pod`. If the replacement is created while `pod`
-        stops, and goes to the old node again, the target of the move is this node, and `waiting` is
-        not tried. Return None if `waiting` fits no node, or if its images might not run on the node
-        that it gets. Also return None if the replacement fits no node, or if it is created later
-        and goes to the old node again.
+        stops, and goes to the old node again, the target of the move is this node, and the pod
+        `waiting` is not scheduled. Return None if the pod `waiting` fits no node, or if its images
+        might not run on the node that it gets. Also return None if the replacement fits no node, or
+        if it is created later and goes to the old node again.
         """
         model = self._model
         is_first = self._replacement_order.creates_first(pod)

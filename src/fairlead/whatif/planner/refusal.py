@@ -148,7 +148,7 @@ def find_larger_node(model: ClusterModel, pod: PodInfo, name: str) -> str:
 
 
 def nodes_of_each_zone(model: ClusterModel, name: str) -> list[str]:
-    """Return a node of each zone that is like the node `name` except for its zone; `name` is first.
+    """Return `name`, and from each other zone a node that differs from `name` only in the zone.
 
     Zones in which no node takes pods are left out, except the zone of `name`.
     """

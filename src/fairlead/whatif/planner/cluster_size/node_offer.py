@@ -221,7 +221,7 @@ def node_offers(
 
 
 def _labelled(stated: Sequence[StatedType], model: ClusterModel) -> list[StatedType]:
-    """Return `stated` with the labels that the provider of the nodes of `model` sets."""
+    """Return the types `stated`, with the labels that the provider of the model's nodes sets."""
     nodes = sorted((info.node for info in model.table.nodes()), key=name_of_node)
     return with_type_labels(stated, provider_groups(nodes), nodes)
 
@@ -514,7 +514,10 @@ def estimated_price(capacity: ResourceList) -> float:
 
 
 def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
-    """Return the hourly price of an existing node: its type's price in `stated`, or an estimate."""
+    """Return the hourly price of an existing node: the price of its type, or an estimate.
+
+    `stated` are the instance types with their prices.
+    """
     known = next((one for one in stated if one.name == type_of_node(info)), None)
     if known is not None:
         return known.price(capacity_type_of(info.labels), info.labels.get(ZONE, ""))
@@ -566,7 +569,7 @@ def assumption_notes(
 def spot_notes(
     infos: Iterable[NodeInfo], offers: Iterable[NodeOffer], stated: Sequence[StatedType]
 ) -> tuple[str, ...]:
-    """Return the note about spot prices of `infos` and `offers` that `stated` does not contain."""
+    """Return the note about spot prices of `infos` and `offers` that the types `stated` lack."""
     known = {one.name: one for one in stated}
     uses = [*price_uses((info.labels for info in infos), stated)]
     uses += (

@@ -714,7 +714,7 @@ class SizeSearch:
         )
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
-        """Return the nodes to add so that the pods have a node after the loss of `gone`.
+        """Return the nodes to add so that all pods have a node after the loss of the nodes `gone`.
 
         `failure` is the name of this loss. Pods that fit no node after the loss, not even a new
         one, are added to `pinned`.
@@ -735,7 +735,7 @@ class SizeSearch:
         return added
 
     def _fail(self, gone: Sequence[str]) -> list[PodInfo]:
-        """Remove the nodes in `gone`; return replacements of their pods, the largest first."""
+        """Remove the nodes `gone`; return replacements of their pods, the largest first."""
         model, pods = self._model, self._movable_pods(gone)
         for name in gone:
             model.remove_node(name)
@@ -837,7 +837,7 @@ class SizeSearch:
         return held
 
     def _fail_with_nodes_kept(self, gone: Sequence[str], pods: Sequence[PodInfo]) -> list[PodInfo]:
-        """Taint the nodes in `gone`, and remove `pods`; return their replacements, largest first.
+        """Taint the nodes `gone`, and remove `pods`; return their replacements, the largest first.
 
         upstream: nodelifecycle/node_lifecycle_controller.go: doNoScheduleTaintingPass,
         processTaintBaseEviction

@@ -1,4 +1,4 @@
-"""DeviceKinds: which nodes have the same devices, so that a copy of one is a copy of the other.
+"""DeviceKinds: groups of nodes with equal devices; copies of the nodes of a group are equal, too.
 
 Nodes with equal labels and sizes can have different devices (ResourceSlices). For example, a driver
 has found GPUs on only one of two machines, and their labels do not show the difference.

@@ -15,7 +15,10 @@ def drain_exemption(node: Node) -> str:
 
 
 def deletion_words(node: Node) -> str:
-    """Return words that say that `node` is being deleted, with its finalizers; "" if it is not."""
+    """Return a clause about the deletion of `node`; "" if `node` is not being deleted.
+
+    The clause names the finalizers for which the deletion waits.
+    """
     meta = node.metadata
     if not meta.deletion_timestamp:
         return ""

@@ -148,7 +148,7 @@ def _manifest(kind: Kind, view: Node | Dependent) -> Manifest:
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
-    """Return the node of which new nodes of a pool are copies; `infos` are the nodes of the pool.
+    """Return the node to copy for new nodes of a pool; `infos` are the nodes of the pool.
 
     The result is the newest node in service, or the newest node if none is in service.
     """

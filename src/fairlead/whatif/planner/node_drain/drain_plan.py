@@ -444,8 +444,8 @@ def run_plan(
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
     Each pace of `paces_for` is simulated, up to the first pace that is not safe. Each node returns
-    to service after `away`; None means never. `rounds` contain the nodes to drain; by default, all
-    nodes are in one round. Raises InputError if `experiment` cannot be run.
+    to service after the time `away`; None means never. `rounds` contain the nodes to drain; by
+    default, all nodes are in one round. Raises InputError if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:
@@ -461,10 +461,10 @@ def paces_for(
 ) -> list[DrainPace]:
     """Return the paces to try: how many nodes of a round are drained at a time.
 
-    A round has at most `nodes` nodes. Each node is out of service for `away`. If `max_unavailable`
-    is set, it is the only pace. `max_unavailable` is a number, or a percentage of the nodes of a
-    round (`nodes_at_once`). If it is None, the paces are 1 and the numbers in `PACES` that are
-    smaller than `nodes`.
+    A round has at most `nodes` nodes. Each node is out of service for the time `away`. If
+    `max_unavailable` is set, it is the only pace. `max_unavailable` is a number, or a percentage of
+    the nodes of a round (`nodes_at_once`). If it is None, the paces are 1 and the numbers in
+    `PACES` that are smaller than `nodes`.
     """
     if isinstance(max_unavailable, str):
         return [DrainPace(nodes_at_once(max_unavailable, nodes), away, max_unavailable)]

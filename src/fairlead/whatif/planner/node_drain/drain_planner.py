@@ -500,7 +500,7 @@ class DrainPlanner:
         return follower, False
 
     def _follows(self, own: Iterable[PodInfo], pods: Iterable[PodInfo]) -> bool:
-        """Return whether a pod of `own` may fit only after pods of other workloads are placed.
+        """Return whether a pod in `own` may fit only after pods of other workloads are placed.
 
         `own` are the pods of one workload, and `pods` are all pods that leave the node.
         """
@@ -930,7 +930,7 @@ def _custom_controller(pod: Pod) -> str:
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
-    """Return a blocker of `node` for the first pod in `lost` that the budget cannot spare.
+    """Return a blocker of `node`: the first of the pods `lost` that the budget cannot spare.
 
     `lost` are the pods that a drain of `node` evicts and that no controller replaces. The budget
     allows the loss of `limit.losses_max` pods.

@@ -192,7 +192,7 @@ class _Trials:
         new_nodes: int,
         others: AbstractSet[str],
     ) -> bool:
-        """Return whether the pods fit after all of `candidates` are made and `new_nodes` are added.
+        """Return whether the pods fit after the changes `candidates`, with `new_nodes` more nodes.
 
         Pods of workloads in `others` need not fit. The result is True if the pods fit in one of two
         orders: the pods of `workload` are placed first or last.
@@ -295,7 +295,7 @@ def unplaced_blockers(
 
 
 def with_preemption(planner: DrainPlanner, found: Blocker) -> Blocker:
-    """Return `found`; its reason says whether a pod of its workload would preempt other pods.
+    """Return the blocker `found`, extended by whether a pod of its workload would preempt others.
 
     `found` is the blocker from `DrainPlanner.empty`. The model does not change.
     """
