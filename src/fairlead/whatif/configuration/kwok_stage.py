@@ -273,7 +273,7 @@ def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int)
 
 
 def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
-    """Return a stage of `found`, chosen by weight; if no weight is set, all are equally likely."""
+    """Return one of the stages `found`, chosen by weight, or by chance if no weight is set."""
     # upstream: pkg/utils/lifecycle/lifecycle.go: Lifecycle.Match
     weights = [max(0, one.weight(pod)) for one in found]
     total = sum(weights)

@@ -52,7 +52,7 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return a copy in which `general` also has the `gates` that `general` does not set."""
+        """Return a copy in which `general` also has `gates`; gates that it already sets stay."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property
@@ -126,10 +126,10 @@ def _last(*choices: ReleaseChoice) -> ReleaseChoice:
 def _release(
     chosen: ReleaseChoice, *choices: ReleaseChoice, other: ReleaseChoice | None = None
 ) -> Release:
-    """Return the release of the version in `chosen`, with the gates of all `choices`.
+    """Return the release of the version that `chosen` names, with the gates of all `choices`.
 
-    The last choice that sets a gate applies. A gate is ignored if the version in `chosen` lacks it
-    and the version of `other` has it. Raises InputError.
+    The last choice that sets a gate applies. A gate that this version lacks is ignored if the
+    version that `other` names has it. Raises InputError.
     """
     try:
         release = release_of(chosen.version)

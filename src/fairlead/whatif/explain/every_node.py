@@ -176,9 +176,10 @@ class _Returns(Struct, frozen=True):
 def _node_rows(
     model: ClusterModel, nodes: Iterable[NodeInfo], room: Counter[str] | None
 ) -> list[Row]:
-    """Return the rows of `nodes`, which are in service; `room` has the pods that fit on them.
+    """Return the rows of `nodes`, which are in service.
 
-    `room` is None if there are no pods to count. The node with the most free cpu comes first.
+    `room` counts, by node, the pods that fit on it; None if there are no pods to count. The node
+    with the most free cpu comes first.
     """
     resources = model.table.resources.names
     every = [info.labels for info in model.table.nodes()]

@@ -129,7 +129,7 @@ def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
 
 
 def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
-    """Return a sentence that says that no node meets `one`, and which values nodes have instead."""
+    """Return a sentence: no node meets the requirement `one`, but nodes have other values."""
     if one.operator == "Exists":
         return f"No node has the label {one.key}."
     if one.operator == "DoesNotExist":
@@ -149,7 +149,7 @@ def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
 
 
 def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
-    """Yield a sentence about the taints without which `pod` would fit nodes that are in service."""
+    """Yield a sentence about taints that alone keep `pod` off nodes in service."""
     cluster = built.framework.cluster
     tolerant = tolerating(pod.pod, _EVERY_TAINT)
     found = find_nodes_that_fit(built.plans, PodInfo(tolerant, cluster.shapes.shape_of(tolerant)))

@@ -117,7 +117,7 @@ def quota_steps(message: str, namespace: str, arguments: Sequence[str]) -> Itera
 def unready_causes(
     model: ClusterModel, inventory: Inventory, placed: Iterable[PodInfo]
 ) -> list[PodCause]:
-    """Return the cause of each pod in `placed` that is not ready; all `placed` pods have nodes."""
+    """Return the causes why pods are not ready; `placed` are the pods to check, all on nodes."""
     found: list[PodCause] = []
     volumes = SingleNodeVolumes(model.cluster)
     for pod in placed:

@@ -159,7 +159,7 @@ def explain_object(
 
 
 def _with_pods(named: Manifest, inventory: Inventory) -> Manifest:
-    """Return `named` if it has pods of its own, else the only workload that it has."""
+    """Return the object `named` if it has pods of its own, else the only workload that it has."""
     has_pods = any(True for _ in inventory.pods_of(named))
     return named if has_pods else scalable_part(named, inventory) or named
 

@@ -483,7 +483,7 @@ def _nodes_without_pod(
 def _bare_nodes(
     model: ClusterModel, lacking: Sequence[str], every: Iterable[PodInfo]
 ) -> Iterator[str]:
-    """Yield a sentence about the nodes in `lacking` that have no pod of `every`.
+    """Yield a sentence about the nodes in `lacking` that have none of the pods in `every`.
 
     `every` includes terminating pods, so the sentence leaves out nodes on which a pod is being
     replaced.
@@ -544,7 +544,7 @@ def _next_missing(workload: Manifest, pods: Iterable[PodInfo]) -> int | None:
 
 
 def _surplus(workload: Manifest, pods: Iterable[PodInfo]) -> list[PodInfo]:
-    """Return the pods in `pods`, the pods of `workload`, that a StatefulSet does not want.
+    """Return the `pods` of `workload` that it does not want, if it is a StatefulSet.
 
     Return [] for other kinds, which can have more pods than they want for a time, as in a rollout.
     """
@@ -645,7 +645,7 @@ def _verdict(ref: WorkloadRef, wanted: int, ready: int, old: int, lacking: str) 
 
 
 def _lacking(wanted: int, ready: int, pods: int, pending: int, blocked: int) -> str:
-    """Return why fewer than `wanted` pods are ready, as a list of numbers, such as `1 pending`.
+    """Return why fewer pods are ready than `wanted`, as numbers of pods, such as `1 pending`.
 
     `pods` is the number of all pods, of which `pending` have no node. `blocked` terminating pods
     have names that new pods need.

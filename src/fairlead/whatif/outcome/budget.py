@@ -246,7 +246,7 @@ def _without_removed(history: BudgetHistory, pods: _PodsAtEnd) -> BudgetHistory:
 
 
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:
-    """Return the shortage in `history`, or 0 if the shortage in `known` is at least as great."""
+    """Return the shortage in `history`; 0 if the history `known` has at least the same shortage."""
     return 0 if known is not None and known.shortage >= history.shortage else history.shortage
 
 

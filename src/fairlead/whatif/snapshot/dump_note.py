@@ -196,7 +196,7 @@ def lacks_pods(manifests: Iterable[Manifest]) -> bool:
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note for each kind in an API group of Kubernetes that does not have this kind."""
+    """Yield a note for each kind that Kubernetes lacks in one of its own API groups."""
     found: dict[Kind, list[str]] = {}
     for one in manifests:
         if one.view is None and not is_served(one.kind):

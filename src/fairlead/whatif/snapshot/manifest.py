@@ -494,7 +494,7 @@ def manifests_to_apply(
 
 
 def require_known_kind(manifest: Manifest) -> None:
-    """Raise InputError for a kind in an API group of Kubernetes that does not have this kind."""
+    """Raise InputError for a kind that Kubernetes lacks in one of its own API groups."""
     if is_served(manifest.kind):
         return
     near = nearest_kind(manifest.kind)

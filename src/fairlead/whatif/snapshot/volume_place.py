@@ -1,4 +1,4 @@
-"""Places: on which nodes the volume of a bound claim can be used, if not on all nodes.
+"""Places: the only nodes on which the volume of a bound claim can be used.
 
 The scheduler says only how many nodes do not match the node affinity of a volume. The message names
 neither the volume nor the zone or node that the volume needs.

@@ -92,7 +92,7 @@ def _pods_control(workload: Manifest, inventory: Inventory) -> bool:
 
 
 def owned_hint(owner: Manifest, inventory: Inventory, accepts: Accepts | None = None) -> str:
-    """Return a hint that names an object that `owner` controls, and that an option accepts.
+    """Return a hint: the option accepts an object that `owner` controls, and the hint names it.
 
     `accepts` returns whether the option accepts an object; by default, the option accepts the
     SCALABLE kinds. If `owner` controls no such object itself, the hint names one that it controls

@@ -198,7 +198,7 @@ class SystemReservations:
         yield from reservation_notes(self.assumed(types))
 
     def _like(self, one: StatedType, newest: Mapping[str, Node]) -> Node | None:
-        """Return the node of `newest` from which amounts of new nodes of type `one` are derived.
+        """Return the existing node from which the amounts of new nodes of the type `one` follow.
 
         `newest` contains a node of each instance type. The result is None if it is empty.
         """
@@ -287,9 +287,9 @@ def reservation_notes(
 
 
 def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[str]:
-    """Yield notes about the types in `stated` whose stated size contradicts an existing node.
+    """Yield notes about the instance types whose size in a file contradicts an existing node.
 
-    `nodes` are the existing nodes, and `stated` are the instance types of a file.
+    `nodes` are the existing nodes, and `stated` are the instance types in the file.
     """
     known, found = {one.name: one for one in stated}, dict[str, str]()
     for node in sorted(nodes, key=name_of_node):

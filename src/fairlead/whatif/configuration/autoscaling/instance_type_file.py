@@ -201,7 +201,7 @@ def _extended_of(node: Node | None) -> dict[str, QuantityText]:
 
 
 def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
-    """Return the zones in `zones` that are in one of `regions`; if there are none, return `zones`.
+    """Return those of `zones` that are in one of `regions`, or all `zones` if there are none.
 
     gcloud and az list the zones of all regions. The name of a zone begins with its region, such as
     europe-west1-b, westeurope-1 or eu-west-1a. But europe-west10-a is not in europe-west1.
@@ -317,7 +317,7 @@ def new_node_templates(one: StatedType, places: Places, like: Mapping[str, str])
 
 
 def _place(labels: Mapping[str, str], like: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of `labels` (of a place) that a copy of a node with `like` gets."""
+    """Return those `labels` of a place that a copy of a node gets; `like` are the node's labels."""
     kept = {ZONE, REGION, *like} if like else labels
     return {key: value for key, value in labels.items() if key in kept}
 

@@ -31,9 +31,9 @@ def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str
 
 
 def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iterator[str]:
-    """Yield notes about nodes that have no price in `stated`, and about assumed prices.
+    """Yield notes about nodes without a price, and about assumed prices.
 
-    If `stated` is empty, yield nothing.
+    `stated` are the instance types with their prices. If there are none, yield nothing.
     """
     if not stated:
         return

@@ -1073,7 +1073,7 @@ def _kept(pods: Sequence[PodEnd]) -> str:
 
 
 def _of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
-    """Return the `pods` that belong to nodes that do not exist in the `other` run.
+    """Return those of `pods` whose own nodes do not exist in the run `other`.
 
     Such pods are DaemonSet pods and static pods, which come and go with their nodes.
     """

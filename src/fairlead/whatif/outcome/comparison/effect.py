@@ -230,7 +230,7 @@ def _additional_undrained(
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors in `changed` that are not in `without`, or have a lower `missing` there.
+    """Yield the errors of the run `changed` that the run `without` lacks, or has for fewer pods.
 
     If a Job exceeds its deadline in `without`, but fails for another reason in `changed`, the error
     is yielded, too. Messages are not compared, because they contain the names of the pods of each

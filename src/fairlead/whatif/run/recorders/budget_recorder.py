@@ -123,7 +123,7 @@ class BudgetRecorder(Struct):
         self._lose(pod, why, at)
 
     def collected(self, pod: Pod, at: Instant) -> None:
-        """Record a breach of each budget that does not allow losing `pod`, whose node is gone."""
+        """Record the loss of `pod` with its node as a breach of each budget that forbids it."""
         self._lose(pod, NODE_DELETED, at)
 
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:

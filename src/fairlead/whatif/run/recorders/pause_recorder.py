@@ -19,9 +19,10 @@ _DETECTION_TIME: Final = seconds(120)
 
 
 class PauseRecorder(Struct):
-    """Records the `longest` pause (ns) that the objects of a run can cause; 0 if they cause none.
+    """Records the longest pause that the objects of a run can cause.
 
-    A pause is a time in which no object changes, although the cluster is not at rest.
+    A pause is a time in which no object changes, although the cluster is not at rest. `longest` is
+    in ns; 0 if the objects cause no pause.
     """
 
     longest: DurationNs = 0

@@ -239,7 +239,7 @@ def nodes_with_limits(
 def reserving_as_usual(
     pools: Iterable[NodePool], found: Iterable[Manifest], nodes: Iterable[Node]
 ) -> list[Node]:
-    """Return `nodes` without those whose node class has settings that reserve resources.
+    """Return the `nodes` whose node class has no settings that reserve resources.
 
     If an instance type has no other nodes, these nodes are kept. `found` contains the classes.
     """
