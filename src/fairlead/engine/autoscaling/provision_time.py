@@ -13,7 +13,7 @@ _SHARES: Final = 1 << 16
 
 
 def provision_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
-    """Return a time in ns between 3/4 and 5/4 of `usual`, determined by `seed` and `machine`.
+    """Return a time between 3/4 and 5/4 of the `usual` time (ns), chosen by `seed` and `machine`.
 
     `machine` is the sequence number of the machine. If `usual` is at least four seconds, the time
     is rounded down to whole seconds, the resolution of timestamps in the API.

@@ -26,12 +26,10 @@ _DOUBLINGS_MAX: Final = 63  # more than any maximum needs, because an Instant ha
 class BackoffConfig(Struct, frozen=True):
     """The settings of backoff and of the unschedulable pool; durations in ns.
 
-    `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds.
-    The leftover flush releases pods that were in the unschedulable pool for longer than
-    `max_in_unschedulable`.
-    `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
-    that are backing off. A backoff ends right after its expiry or, if `ends_at_expiry` is set,
-    exactly at this time.
+    `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds. Pods that were
+    unschedulable for longer than `max_in_unschedulable` are retried. `pop_from_backoff` is the
+    feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods that are backing off. A
+    backoff ends right after its expiry or, if `ends_at_expiry` is set, exactly at this time.
     """
 
     initial: DurationNs = INITIAL_DEFAULT

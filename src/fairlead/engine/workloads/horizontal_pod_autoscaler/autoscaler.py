@@ -392,7 +392,7 @@ class Autoscaler:
     def _syncs_in_state(
         self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
     ) -> int:
-        """Return for how many consecutive syncs, beginning at `at`, `_state` returns `state`.
+        """Return for how many consecutive syncs from the time `at` on `_state` returns `state`.
 
         `_state` must return `state` for the sync at `at`, which is always counted. A metric expires
         at `expiry`. Syncs at or after this time are not counted. The result is at most `limit`. The
@@ -416,7 +416,7 @@ class Autoscaler:
         return known
 
     def _next_with_other_load(self, at: Instant) -> Instant | None:
-        """Return the time of the first sync after `at` at which the load may have changed.
+        """Return the time of the first sync after the time `at` that may see a changed load.
 
         Returns None if the load does not change after `at`.
         """
@@ -497,7 +497,7 @@ class _Evaluation(Struct):
 
 
 def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evaluation:
-    """Return the highest proposal at `at`, and the statuses and failures of the metrics.
+    """Return the highest proposal at the time `at`, and the statuses and failures of the metrics.
 
     `current` is the current number of replicas.
     """

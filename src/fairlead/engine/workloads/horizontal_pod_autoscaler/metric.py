@@ -136,13 +136,13 @@ class Metric:
                 return f"failed to get {other.lower()} metric value"
 
     def usage(self, at: Instant) -> int:
-        """Return the usage of the counted pods at `at`, in thousandths."""
+        """Return the usage of the counted pods at the time `at`, in thousandths."""
         assert self.groups is not None
         load = 0 if self.curve is None else thousandths(self.source.name, self.curve.at(at))
         return self.groups.usage(load)
 
     def propose(self, current: int, at: Instant) -> Proposal:
-        """Return the proposal at `at` for a target with `current` replicas.
+        """Return the proposal at the time `at` for a target with `current` replicas.
 
         Raises FailedMetricError if the metric cannot be computed.
         """

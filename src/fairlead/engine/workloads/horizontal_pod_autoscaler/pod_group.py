@@ -100,7 +100,7 @@ class PodGroups(Struct):
         return self.stated + load * weight.numerator // (weight.denominator * self.serving)
 
     def expires(self, at: Instant) -> None:
-        """Record that the groups change at `at`, if no earlier change is known."""
+        """Record that the groups change at the time `at`, if no earlier change is known."""
         self.until = at if self.until is None else min(self.until, at)
 
 

@@ -98,7 +98,7 @@ class ScaleHistory(Struct):
         return max(_window(behavior.scale_up, 0), self._down_window(behavior))
 
     def recommend(self, replicas: int, at: Instant) -> None:
-        """Record `replicas` as the recommendation that a skipped sync would have made at `at`."""
+        """Record the recommendation `replicas` of a sync at the time `at` that was skipped."""
         self._recommendations.append((at, replicas))
 
     def normalize(
