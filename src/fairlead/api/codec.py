@@ -1,7 +1,8 @@
 """Converts between JSON values and typed views; only decoding validates the types of fields.
 
-As in the API server, null means that a field is absent; `without_nulls` removes nulls before
-decoding.
+A typed view is an instance of a class in `fairlead.api.objects`, which has only the fields that
+Fairlead reads. As in the API server, null means that a field is absent; `without_nulls` removes
+nulls before decoding.
 """
 
 from __future__ import annotations

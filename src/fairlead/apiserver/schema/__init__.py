@@ -4,6 +4,6 @@ No code is specific to one kind, except `union` and `gojson.internal_type`. `too
 generates `data/*.json.gz` from the schemas that Kubernetes publishes; `api.facts` adds the rules
 that those schemas omit.
 
-`model` reads the tables, and `decoder` converts the body of a request into stored form. `gojson`
-reproduces how Go reads JSON, and Go's error messages.
+`model` reads the tables, and `decoder` converts the body of a request into the form in which
+objects are stored. `gojson` reproduces how Go reads JSON, and Go's error messages.
 """

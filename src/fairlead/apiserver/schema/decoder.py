@@ -1,4 +1,4 @@
-"""Decodes a JSON value into the form in which an API server stores objects of its type.
+"""Decodes a JSON value into *stored form*, the form in which an API server stores objects.
 
 Unknown fields and nulls are dropped, and quantities and timestamps become canonical. Empty values
 are dropped, kept or added according to upstream's types (`Zero`).

@@ -63,7 +63,7 @@ def get(scope: RequestScope) -> Response | WebhookCalls[Response]:
 
 
 def _decorated(scope: RequestScope, kept: StoredObject) -> StoredObject:
-    """Return the object that clients see instead of `kept`; see `ResourceStrategy.decorate`."""
+    """Return what clients see of the stored object `kept`; see `ResourceStrategy.decorate`."""
     decorate = scope.deps.store.registry.strategy(scope.kind).decorate
     return kept if decorate is None else decorate(value_of(kept), scope.now)
 

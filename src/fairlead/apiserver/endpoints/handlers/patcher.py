@@ -271,7 +271,7 @@ class Patcher(Struct, frozen=True):
         return self._validated(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
-        """Return (`made` decoded by the schema, notes of unknown fields).
+        """Decode the result `made` of a patch; return (decoded object, notes of unknown fields).
 
         If a value of a built-in object has the wrong type, the numbers in `made` are converted to
         the types of their fields, and `made` is decoded once more, as in upstream. Raises
@@ -298,7 +298,7 @@ class Patcher(Struct, frozen=True):
         return shaped, notes
 
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
-        """Return (`made` decoded by the schema, notes of unknown fields).
+        """Decode the result `made` of a patch; return (decoded object, notes of unknown fields).
 
         The notes have the order of the fields in `shown.text()`. Raises ApiError 422 for the first
         error in that order.
@@ -353,7 +353,7 @@ def _undecodable(prefix: str, value: Any, wanted: str) -> ApiError:
 
 
 def _as_written(made: Json, shown: PatchedObject) -> Json:
-    """Return `made` with its members in the order in which error messages show them."""
+    """Return the result `made` of a patch, with its members in the order of error messages."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())
     return {**written, **named}
