@@ -147,12 +147,12 @@ class _JobSet(Struct):
 def jobs_of(
     one: Manifest, set_name: str, priorities: PodPriorities | None = None
 ) -> Iterator[Document]:
-    """Yield the Service and the Jobs of `one`, a JobSet, as if its name were `set_name`.
+    """Yield the Service and the Jobs of the JobSet `one`, as if its name were `set_name`.
 
-    Yields nothing if `one` is another object, or a JobSet with a `managedBy` that names another
-    controller. Raises InputError for a JobSet that the API server or the JobSet webhook refuses,
-    and for a JobSet without replicatedJobs or with too many Jobs. `set_name` is not checked. If
-    `priorities` is None, exclusive topologies do not depend on the priorities of the pods.
+    Yields nothing if `one` is no JobSet, or if its `managedBy` names another controller. Raises
+    InputError for a JobSet that the API server or the JobSet webhook refuses, and for a JobSet
+    without replicatedJobs or with too many Jobs. `set_name` is not checked. If `priorities` is
+    None, exclusive topologies do not depend on the priorities of the pods.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, KIND):
         return

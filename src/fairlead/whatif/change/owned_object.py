@@ -32,7 +32,7 @@ def owned_by(
     name: str = "",
     priorities: PodPriorities | None = None,
 ) -> list[Document]:
-    """Return the objects to create in addition to `one`; [] for most kinds.
+    """Return the objects to create in addition to the object `one`; [] for most kinds.
 
     `value` is the object as in its file, where a list may contain null; None if `one` is not from a
     file. If `name` is given, the objects belong to a copy of `one` with this name, which is not

@@ -74,9 +74,9 @@ class _VolcanoJob(Struct):
 
 
 def gang_of(one: Manifest, name: str) -> Iterator[Document]:
-    """Yield the PodGroup and the Jobs that stand for `one`, a Job of Volcano, with the name `name`.
+    """Yield the PodGroup and the Jobs that stand for the Volcano Job `one` with the name `name`.
 
-    Yields nothing if `one` is another object. Raises InputError for a Job that Volcano's admission
+    Yields nothing if `one` is no Volcano Job. Raises InputError for a Job that Volcano's admission
     webhooks refuse.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, JOB.kind):

@@ -8,11 +8,11 @@ from fairlead.whatif.result.tabular_answer import ResultTable
 
 
 def grouped_if_long(groups: ResultTable, each: ResultTable) -> tuple[ResultTable, ...]:
-    """Return the tables of an answer that show the rows of `each`.
+    """Return the tables in which an answer shows the rows of the table `each`.
 
-    If a terminal would not show all rows of `each`, `groups` comes first, and only `-o details`
-    prints `each`. Otherwise, the result has only `each`. Both tables are part of the JSON if the
-    answer's facts include the rows of `groups`.
+    If a terminal would not show all these rows, the table `groups` comes first, and only `-o
+    details` prints the table `each`. Otherwise, the result is only the table `each`. Both tables
+    are part of the JSON if the answer's facts include the rows of `groups`.
     """
     if len(each.rows) <= each.shown:
         return (each,)

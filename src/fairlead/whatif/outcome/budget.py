@@ -151,7 +151,7 @@ def budget_outcomes(
 ) -> list[BudgetOutcome]:
     """Return the budgets that the change affects, the worst first.
 
-    `breaches` are the breaches in `changed` that `without` does not have.
+    `breaches` are the breaches that only the run `changed` has.
     """
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}

@@ -114,7 +114,7 @@ def _place_together(
 
 
 def preemption_words(preempted: int, lost: int) -> str:
-    """Return a sentence about the number of `preempted` pods; `lost` of them find no other node."""
+    """Return a sentence about `preempted` preempted pods, of which `lost` find no other node."""
     if preempted == 1:
         text = "1 pod of lower priority is preempted"
         return f"{text} and finds no other node." if lost else f"{text}."

@@ -168,7 +168,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def view(self) -> ApiObject | None:
-        """The typed view of an object in stored form; None for other objects."""
+        """The typed view of an object in stored form (`StoredForm`); None for other objects."""
         content = self.content
         return None if isinstance(content, dict) else content.view
 

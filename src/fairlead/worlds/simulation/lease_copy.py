@@ -79,7 +79,8 @@ class LeaseCopies:
     def _learn(self, common: Json, name: str) -> None:
         """Use the stored Lease called `name` as the template for later Leases.
 
-        Does nothing if the Lease does not exist, or if a ResourceQuota exists.
+        Does nothing if the Lease does not exist, or if a ResourceQuota exists, which may count
+        Leases.
         """
         storage = self._store.storage
         stored = storage.find(LEASE, common["metadata"]["namespace"], name)
@@ -89,8 +90,8 @@ class LeaseCopies:
     def _copy(self, common: Json, own: tuple[str, str, str], now: Instant) -> bool:
         """Store a copy of the template with the strings `own`; return whether a copy was stored.
 
-        No copy is stored if there is no template, if the template's `common` differs from `common`,
-        or if a Lease with this name exists.
+        No copy is stored in three cases: there is no template, the template has other common parts
+        than `common`, or a Lease with this name exists.
         """
         template = self._template
         if template is None or template.common != common:

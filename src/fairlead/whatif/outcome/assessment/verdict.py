@@ -1329,8 +1329,8 @@ def _only_last_return(pods: int, nodes: int) -> str:
 def _returns(late: int, pods: int, after: str) -> str:
     """Return text that says when the pods of flapping nodes come back.
 
-    `pods` is the number of these pods, and `late` is the number of pods that do not come back each
-    time. `after` is text that says when they last came back, or "".
+    `pods` is the number of these pods, of which `late` do not come back every time. `after` is text
+    that says when they last came back, or "".
     """
     if not late:
         return f" each time, the last time{after}" if after else " each time"

@@ -510,7 +510,7 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
 
 
 def _is_back_later(node: NodeHistory, other: NodeHistory) -> bool:
-    """Return whether `other` returns, and `node` returns later than `other` or not at all."""
+    """Return whether `node` returns later than `other`, or not at all although `other` returns."""
     if other.back_at is None:
         return False
     return node.back_at is None or node.back_at > other.back_at

@@ -576,7 +576,7 @@ def _effect(
 
 
 def _is_down_as_long(without: WorkloadReadiness | None, changed: WorkloadReadiness) -> bool:
-    """Return whether the time without a ready pod is at least as long in `without` as in `changed`.
+    """Return whether the time without a ready pod is not shorter in the run without the change.
 
     The result is False if the workload always has a ready pod in one of the runs.
     """

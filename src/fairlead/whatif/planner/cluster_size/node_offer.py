@@ -442,13 +442,14 @@ def _stated_types(
     rules: Requirements,
     devices: DeviceKinds,
 ) -> list[_Type]:
-    """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
+    """Return those instance types in `stated` that further nodes of a pool can have.
 
-    The types have the architecture and the operating system of the pool; a type without a stated
-    operating system can run any. If some types in `stated` have the capacity type of the pool, only
-    these types are returned. The types meet `rules`, the requirements of a NodePool. Types on which
-    the reservation for the system leaves no CPU or no memory are left out. If members of one type
-    have different devices, the result contains the type once for each kind of devices.
+    `members` are the nodes of the pool. The types have the architecture and the operating system of
+    the pool; a type without a stated operating system can run any. If some types in `stated` have
+    the capacity type of the pool, only these types are returned. The types meet `rules`, the
+    requirements of a NodePool. Types on which the reservation for the system leaves no CPU or no
+    memory are left out. If members of one type have different devices, the result contains the type
+    once for each kind of devices.
     """
     sample = node_to_copy(members)
     by_kind: dict[tuple[str, Hashable], list[NodeInfo]] = {}
@@ -481,7 +482,7 @@ def _stated_kind(info: NodeInfo, devices: DeviceKinds) -> tuple[str, Hashable]:
 def _fitting_types(
     sample: NodeInfo, stated: Sequence[StatedType], rules: Requirements
 ) -> list[StatedType]:
-    """Return the types in `stated` that nodes like `sample` can have; see `_stated_types`."""
+    """Return the instance types in `stated` that nodes like `sample` can have (`_stated_types`)."""
     arch, system = sample.labels.get(ARCH, "amd64"), sample.labels.get(OS, "linux")
     kind = capacity_type_of(sample.labels)
     sold = [one for one in stated if kind in one.capacity_types] or stated

@@ -46,7 +46,7 @@ def run_pair(
     command_log: CommandLog | None = None,
     logging: Logging | None = None,
 ) -> tuple[RunOutcome, RunOutcome]:
-    """Return (outcome of `without`, outcome of `changed`).
+    """Return the outcomes of the runs `without` and `changed`, in this order.
 
     The steps of `changed` begin at `without.steps_begin` if it is set. Otherwise, they begin when
     the cluster has come to rest in the run `without`. If the cluster does not come to rest, the

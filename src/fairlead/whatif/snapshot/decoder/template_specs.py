@@ -50,8 +50,8 @@ class TemplateSpecs:
     def learn(self, spec: TemplateSpec, workload: Replicated) -> None:
         """Keep `workload`; `find` will return it for specs that differ from `spec` only in images.
 
-        `workload` has the spec `spec` and is in stored form. Do nothing if `spec.images` are not
-        exactly the images of the containers. For example, a volume can have an image, too.
+        `workload` has the spec `spec` and is in stored form. It is not kept if `spec` contains
+        images other than those of the containers, such as the image of a volume.
         """
         images = [one["image"] for one in workload.spec.template["spec"]["containers"]]
         has_others = spec.rest.count(_IMAGE_KEY) > len(images) or _ESCAPED_LETTER in spec.rest
