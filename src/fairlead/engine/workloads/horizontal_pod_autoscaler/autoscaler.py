@@ -433,9 +433,10 @@ class Autoscaler:
         return found
 
     def _state(self, replicas: int, at: Instant) -> str | None:
-        """Return the state, such as "on target", at a sync at `at` with `replicas` replicas.
+        """Return the state, such as "on target", of a sync at the time `at`.
 
-        Returns None if this sync would scale the workload.
+        `replicas` is the number of replicas at this time. Returns None if this sync would scale the
+        workload.
         """
         proposed = _proposed(self._metrics, replicas, at)
         if proposed == FAILED:
