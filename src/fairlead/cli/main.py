@@ -184,7 +184,7 @@ _CONTROL_PLANE: Final = (
     CommandEntry(
         "down",
         "fairlead.cli.commands.up.detached:down",
-        "End the cluster that `fairlead up --detach` started.",
+        "End a cluster that `fairlead up --detach` started.",
     ),
     CommandEntry(
         "clock",

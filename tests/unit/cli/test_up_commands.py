@@ -29,6 +29,7 @@ def fairlead(tmp_path, monkeypatch):
     yield run
     if list(tmp_path.glob("fairlead-up-*")):  # the files of a cluster in the background
         run("down")
+        run("down", "--name", "blue")
 
 
 READ_KUBECONFIG = "import os; print(open(os.environ['KUBECONFIG']).read().count('server:'))"
@@ -70,6 +71,25 @@ def test_a_cluster_in_the_background_is_ready_immediately_and_ends_with_down(fai
     assert not list(tmp_path.glob("fairlead-up-*"))
     assert "no cluster runs in the background" in fairlead("down").stderr
     assert not list(tmp_path.glob("fairlead-up-*"))
+
+
+def test_clusters_with_different_names_run_in_the_background_together(fairlead, tmp_path):
+    blue = fairlead("up", "--detach", "--nodes", "1", "--name", "blue")
+    assert blue.stdout.endswith("# 1 node in 1 zone; fairlead down --name blue ends it\n")
+    assert fairlead("up", "--detach", "--nodes", "1").returncode == 0
+    assert "a cluster named blue is already" in fairlead("up", "--detach", "--name=blue").stderr
+    assert fairlead("down", "--name", "green").stderr == (
+        "fairlead: down: no cluster named green runs in the background; "
+        "to end another cluster: fairlead down, fairlead down --name blue\n"
+    )
+    assert fairlead("down").returncode == 0
+    assert "fairlead down --name blue" in fairlead("down").stderr
+    assert fairlead("down", "--name", "blue").returncode == 0
+    assert not list(tmp_path.glob("fairlead-up-*"))
+
+
+def test_the_name_of_a_cluster_to_end_cannot_be_a_path(fairlead):
+    assert fairlead("down", "--name", "../x").stderr.startswith("fairlead: --name: ../x: must ")
 
 
 def test_down_does_not_import_the_server(fairlead):
@@ -153,11 +173,14 @@ def test_other_commands_that_fail_leave_kubeconfig_unchanged(evaluated, argument
     assert errors.startswith("fairlead: ")
 
 
-def test_a_second_start_fails_and_sets_the_kubeconfig_of_the_running_cluster(fairlead, evaluated):
-    export = fairlead("up", "--detach", "--nodes", "1").stdout.partition("  # ")[0]
-    printed, errors = evaluated("up --detach")
+@pytest.mark.parametrize("name", ["", " --name=blue"], ids=["the usual name", "another name"])
+def test_a_second_start_fails_and_sets_the_kubeconfig_of_the_running_cluster(
+    fairlead, evaluated, name
+):
+    export = fairlead("up", "--detach", *name.split(), "--nodes", "1").stdout.partition("  # ")[0]
+    printed, errors = evaluated(f"up --detach{name}")
     assert printed == f"1 {export.removeprefix('export KUBECONFIG=')}\n"
-    assert "a cluster is already running" in errors
+    assert "is already running (process " in errors
 
 
 @pytest.mark.needs("kubectl")

@@ -9,11 +9,12 @@ import base64
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
+if TYPE_CHECKING:  # `fairlead down` must not import the server
+    from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 
 NAME: Final = "fairlead"
 # The extension of the cluster by which `fairlead up` recognises its own kubeconfigs.

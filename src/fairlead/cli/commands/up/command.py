@@ -32,7 +32,8 @@ USER_HELP: Final = (
 NAME_HELP: Final = (
     "Name of the cluster, its administrator and its context in the kubeconfig (default: fairlead). "
     "If NAME is not fairlead, the users of --user and their contexts are named USER@NAME in the "
-    "kubeconfig. If clusters have different names, kubectl can use their kubeconfigs together."
+    "kubeconfig. If clusters have different names, kubectl can use their kubeconfigs together, and "
+    "the clusters can run in the background at the same time (--detach)."
 )
 CERTIFICATES_HELP: Final = (
     "Write client certificates into the kubeconfig, instead of tokens. The cluster's own CA signs "
@@ -164,7 +165,8 @@ def up(
         bool,
         Parameter(
             help="Run in the background, and return when the cluster is ready. The command prints "
-            "a shell command that sets KUBECONFIG. `fairlead down` ends the cluster.",
+            "a shell command that sets KUBECONFIG. `fairlead down` ends the cluster; if the "
+            "cluster has a --name, `fairlead down --name NAME` ends it.",
             negative=(),
         ),
     ] = False,

@@ -1,8 +1,9 @@
-"""A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
+"""Clusters in the background: `fairlead up --detach` starts one, `fairlead down` ends it.
 
-Each user can have one such cluster. A state file contains the id of the cluster's process, and the
-first line that `fairlead up --detach` prints. The process holds a lock on the state file while it
-runs. If no process holds the lock, the cluster in the state file has ended.
+Each user can have one such cluster of each name. The name selects the cluster's state file. This
+file contains the id of the cluster's process, and the first line that `fairlead up --detach`
+prints. The process holds a lock on the state file while it runs. If no process holds the lock, the
+cluster in the state file has ended.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.cli import exit_code
+from fairlead.cli.commands.up.cluster_name import check_cluster_name
+from fairlead.cli.options.parameter import named
 from fairlead.whatif.input.error import InputError, one_line
+from fairlead.worlds.local.kubeconfig import NAME
 
 if TYPE_CHECKING:  # `fairlead down` must not import the server
     from fairlead.cli.commands.up.options import UpOptions
@@ -33,6 +37,7 @@ STOP_SECONDS_MAX: Final = 30.0
 _LOOK_SECONDS: Final = 0.05
 _LOG_BYTES_MAX: Final = 1 << 16
 DETACH: Final = "--detach"
+DOWN_NAME_HELP: Final = "End the cluster that `fairlead up --detach --name NAME` started."
 
 
 class DetachedCluster(Struct, frozen=True):
@@ -52,15 +57,17 @@ def start_detached(options: UpOptions) -> int:
 
     Waits until the cluster is ready or has failed. The new process gets the arguments of this
     process, except --detach. Raises InputError if an option is invalid, or if `options` contain a
-    command to run with the cluster. Also raises InputError if this user already has a cluster in
-    the background.
+    command to run with the cluster. Also raises InputError if this user already has a cluster of
+    this name in the background.
     """
     options.check()
     if options.command:
         raise InputError(DETACH, "cannot be combined with a command")
-    with _opened(".json") as state, _opened(".log") as log:
+    name = options.name
+    with _opened(name, ".json") as state, _opened(name, ".log") as log:
         if not _is_locked_by_us(state):
-            raise InputError(DETACH, f"a cluster is already running ({_described(_read(state))})")
+            problem = f"a {_titled(name)} is already running ({_described(_read(state))})"
+            raise InputError(DETACH, f"{problem}; to start another cluster, choose another --name")
         # `fairlead down` has removed the file since it was opened here.
         if not os.fstat(state).st_nlink:
             raise InputError(DETACH, "the last cluster is just ending; try again")
@@ -75,11 +82,11 @@ def start_detached(options: UpOptions) -> int:
             start_new_session=True,
         )
         assert process.stdout is not None
-        line = process.stdout.readline().decode().strip().replace("Ctrl-C", "fairlead down")
+        line = process.stdout.readline().decode().strip().replace("Ctrl-C", _down(name))
         if not line:
             code = process.wait()
             sys.stderr.write(os.pread(log, _LOG_BYTES_MAX, 0).decode(errors="replace"))
-            _remove_files()
+            _remove_files(name)
             return code
         link = process.stdout.readline().decode() if options.dashboard else ""
         os.ftruncate(state, 0)
@@ -88,25 +95,26 @@ def start_detached(options: UpOptions) -> int:
     return exit_code.SUCCESS
 
 
-def running_cluster() -> DetachedCluster | None:
-    """Return the cluster that runs in the background and is ready; None if there is none."""
-    if not _path(".json").exists():
-        return None
-    with suppress(InputError), _opened(".json") as state:
-        if not _is_locked_by_us(state):
-            return _read(state)
+def running_cluster(name: str) -> DetachedCluster | None:
+    """Return the cluster `name` that runs in the background and is ready; None if there is none."""
+    with suppress(InputError):
+        check_cluster_name(name)
+        if _path(name, ".json").exists():
+            with _opened(name, ".json") as state:
+                return None if _is_locked_by_us(state) else _read(state)
     return None
 
 
-def down() -> int:
-    """End the cluster that `fairlead up --detach` started, and wait until it has ended.
+def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
+    """End a cluster that `fairlead up --detach` started, and wait until it has ended.
 
-    On one machine, each user can run only one cluster with --detach at a time.
+    On one machine, each user can run only one cluster of each name with --detach at a time.
     """
-    with _opened(".json") as state:
+    check_cluster_name(name)
+    with _opened(name, ".json") as state:
         if _is_locked_by_us(state):
-            _remove_files()
-            raise InputError("down", "no cluster runs in the background")
+            _remove_files(name)
+            raise InputError("down", f"no {_titled(name)} runs in the background{_hint()}")
         cluster = _read(state)
         if cluster is None:
             raise InputError("down", "a cluster is just starting; try again")
@@ -116,20 +124,49 @@ def down() -> int:
             if time.monotonic() > deadline:  # noqa: TID251
                 raise InputError("down", f"the cluster does not end ({_described(cluster)})")
             time.sleep(_LOOK_SECONDS)  # noqa: TID251
-        _remove_files()
+        _remove_files(name)
     print(f"ended: process {cluster.pid}", file=sys.stderr)
     return exit_code.SUCCESS
 
 
-def _path(suffix: str) -> Path:
-    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(folder) / f"fairlead-up-{os.getuid()}{suffix}"
+def _hint() -> str:
+    """Return the commands that end the clusters in the background, as the end of a message."""
+    names = [name for name in _names() if running_cluster(name) is not None]
+    if not names:
+        return ""
+    return f"; to end another cluster: {', '.join(map(_down, names))}"
 
 
-def _remove_files() -> None:
+def _names() -> list[str]:
+    """Return the names that have a state file, sorted."""
+    first = _path(NAME, "").name
+    files = sorted(path.stem for path in _folder().glob(f"{first}*.json"))
+    return [NAME if stem == first else stem.removeprefix(f"{first}-") for stem in files]
+
+
+def _down(name: str) -> str:
+    """Return the command that ends the cluster `name`."""
+    return "fairlead down" if name == NAME else f"fairlead down --name {name}"
+
+
+def _titled(name: str) -> str:
+    return "cluster" if name == NAME else f"cluster named {name}"
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+
+
+def _path(name: str, suffix: str) -> Path:
+    """Return the path of the state file (`.json`) or log file (`.log`) of the cluster `name`."""
+    of_name = "" if name == NAME else f"-{name}"
+    return _folder() / f"fairlead-up-{os.getuid()}{of_name}{suffix}"
+
+
+def _remove_files(name: str) -> None:
     """Remove the state file, and the log file if it is empty; call this with the lock held."""
-    _path(".json").unlink(missing_ok=True)
-    log = _path(".log")
+    _path(name, ".json").unlink(missing_ok=True)
+    log = _path(name, ".log")
     with suppress(FileNotFoundError):
         found = log.lstat()
         if found.st_uid == os.getuid() and not found.st_size:
@@ -137,12 +174,12 @@ def _remove_files() -> None:
 
 
 @contextmanager
-def _opened(suffix: str) -> Iterator[int]:
-    """Yield the file descriptor of this user's state file (`.json`) or log file (`.log`).
+def _opened(name: str, suffix: str) -> Iterator[int]:
+    """Yield the file descriptor of the state file or log file (`_path`) of the cluster `name`.
 
     Raises InputError if it cannot be opened, or is not a regular file of this user.
     """
-    path = _path(suffix)
+    path = _path(name, suffix)
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as cause:

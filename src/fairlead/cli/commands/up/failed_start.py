@@ -14,6 +14,7 @@ from typing import Annotated, Final
 from cyclopts import App, CycloptsError, Parameter
 
 from fairlead.cli.commands.up.detached import running_cluster
+from fairlead.worlds.local.kubeconfig import NAME
 
 NO_CLUSTER: Final = "export KUBECONFIG=/dev/null/fairlead-up-failed"
 """kubectl refuses a KUBECONFIG below /dev/null, and no program can create the file."""
@@ -22,31 +23,33 @@ NO_CLUSTER: Final = "export KUBECONFIG=/dev/null/fairlead-up-failed"
 def print_failed_start(arguments: Sequence[str]) -> None:
     """Print a line for `eval` if a failed `fairlead up` has --detach among its `arguments`.
 
-    The line sets KUBECONFIG to the file of the cluster that runs in the background. If there is no
-    such cluster, it sets KUBECONFIG to a path that kubectl refuses. The line ends with the command
-    `false`, so that `eval` fails. If stdout is a terminal, nothing is printed.
+    The line sets KUBECONFIG to the file of the cluster of this name that runs in the background. If
+    there is no such cluster, it sets KUBECONFIG to a path that kubectl refuses. The line ends with
+    the command `false`, so that `eval` fails. If stdout is a terminal, nothing is printed.
     """
-    if not _is_detached(arguments):
+    name = _detached_name(arguments)
+    if name is None:
         return
-    cluster = running_cluster()
+    cluster = running_cluster(name)
     export = NO_CLUSTER if cluster is None else cluster.export
     with suppress(OSError, ValueError):  # stdout was closed by its reader or by `main.run`
         if not sys.stdout.isatty():
             print(f"{export}; false")
 
 
-def _is_detached(arguments: Sequence[str]) -> bool:
-    """Return whether `arguments` set --detach; --detach=false does not set it.
+def _detached_name(arguments: Sequence[str]) -> str | None:
+    """Return the name of the cluster if `arguments` set --detach, and otherwise None.
 
-    Other options and their values are not checked. One of them may be the reason why the start
-    failed. If the value of --detach cannot be parsed, the result is True.
+    --detach=false does not set it. Other options and their values are not checked. One of them may
+    be the reason why the start failed. If the value of --detach or --name cannot be parsed, the
+    result is an empty string, which is the name of no cluster.
     """
     try:
         _, bound, *_ = App(default_command=_start).parse_known_args(list(arguments))
     except CycloptsError:
-        return True
-    return bool(bound.arguments.get("detach"))
+        return ""
+    return bound.arguments.get("name", NAME) if bound.arguments.get("detach") else None
 
 
-def _start(*, detach: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Declare the option `--detach` of `up`, so that it can be parsed."""
+def _start(*, detach: Annotated[bool, Parameter(negative=())] = False, name: str = NAME) -> None:
+    """Declare the options `--detach` and `--name` of `up`, so that they can be parsed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,6 +10,7 @@ from fairlead.api.pods.run_duration import FOREVER
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.endpoints.audit import AuditLevel
 from fairlead.apiserver.request import User
+from fairlead.cli.commands.up.cluster_name import check_cluster_name
 from fairlead.cli.commands.up.user import require_own_contexts, user_of
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import PORT_MAX, check_dashboard_port
@@ -39,7 +39,6 @@ NODES: Final = 3
 ZONES: Final = 1
 NODES_MAX: Final = 10_000
 NODE_LIFECYCLE: Final = "node-lifecycle"
-_CLUSTER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +96,7 @@ class UpOptions:
             raise InputError("--port", f"must be from 0 to {PORT_MAX}")
         if not SPEED_MIN <= self.speed <= SPEED_MAX:
             raise InputError("--speed", SPEED_RANGE)
-        if not _CLUSTER_NAME.fullmatch(self.name):
-            problem = "must consist of letters, digits, '-', '_' and '.', and begin with a letter"
-            raise InputError("--name", problem, object_name=self.name)
+        check_cluster_name(self.name)
         for name in self.without_components:
             if name not in PARTS:
                 problem = f"must be one of {', '.join(PARTS)}"
