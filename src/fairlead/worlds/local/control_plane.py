@@ -18,6 +18,7 @@ import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded be
 from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
+from fairlead.api.pods.usage import USAGE
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.suspension import WebhookAnswer
@@ -34,6 +35,7 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LOAD
 from fairlead.worlds.driver import CommandSource, Driver, World
 from fairlead.worlds.informer import is_watched
 from fairlead.worlds.local.admission_gateway import PendingCommand
@@ -51,6 +53,11 @@ START_DELAY: Final[DurationNs] = seconds(0.5)
 STOP_DELAY: Final[DurationNs] = seconds(1)
 # A container with `stdinOnce` ends after this time, because attach is not supported.
 INPUT_DURATION: Final[DurationNs] = seconds(2)
+# Follows upstream's text in the conditions and events of a HorizontalPodAutoscaler.
+USAGE_ADVICE: Final = (
+    f"; state the usage with the annotation {LOAD} of the workload or {USAGE} of its pods, because "
+    "the default usage that kubectl top shows does not count"
+)
 # The time that passes at most in one call while work is due. It is longer than the real time of a
 # slice of work and of the requests before the slice. So at normal speed the clock keeps up with
 # real time. Pods then start on time while thousands of other pods are still being scheduled. A
@@ -70,7 +77,7 @@ OBSERVED: Final = EngineConfig(
         input_duration=INPUT_DURATION,
     ),
     workloads=WorkloadsConfig(serves_clients=True, follow_up_interval=seconds(0.1)),
-    pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True),
+    pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True, usage_advice=USAGE_ADVICE),
     batch=shipped_configuration(RECOMMENDED),
 )
 

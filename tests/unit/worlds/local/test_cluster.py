@@ -330,6 +330,25 @@ def test_an_autoscaler_follows_the_annotated_load(cluster, version):
     ]
 
 
+def test_an_autoscaler_without_a_load_says_how_to_state_it(cluster):
+    deployment = loaded_deployment()
+    del deployment["metadata"]["annotations"]
+    cluster.ask("POST", "/apis/apps/v1/namespaces/default/deployments", deployment)
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    cluster.ask("POST", path, scaler)
+    cluster.pass_time(60)
+    (active,) = (
+        one
+        for one in cluster.find("hpa", "web")["status"]["conditions"]
+        if one["type"] == "ScalingActive"
+    )
+    assert active["reason"] == "FailedGetResourceMetric"
+    assert "no metrics returned from resource metrics API; state the usage" in active["message"]
+    assert "fairlead.dev/load" in active["message"]
+
+
 def loaded_deployment():
     """Return a Deployment with one replica that requests 100m and has a load of 400m."""
     labels = {"app": "web"}

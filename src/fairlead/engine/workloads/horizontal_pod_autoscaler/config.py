@@ -29,6 +29,9 @@ class HorizontalPodAutoscalerConfig(Struct, frozen=True, kw_only=True):
     always current, as API clients expect. Otherwise, syncs that would change nothing are skipped.
     The status is then written only if a field that the function `compared_fields` returns has
     changed.
+
+    `usage_advice` is appended to the error text of a metric if the usage of no running pod is
+    known. It tells the user how to state the usage.
     """
 
     sync_period: DurationNs = SYNC_PERIOD_DEFAULT
@@ -38,3 +41,4 @@ class HorizontalPodAutoscalerConfig(Struct, frozen=True, kw_only=True):
     tolerance: float = TOLERANCE_DEFAULT
     loads: WorkloadLoads = field(default_factory=dict)
     refreshes_status: bool = False
+    usage_advice: str = ""

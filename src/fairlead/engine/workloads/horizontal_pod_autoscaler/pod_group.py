@@ -130,6 +130,7 @@ class _Reading(Struct):
     has_metric: bool
     is_gone: bool
     is_pending: bool
+    is_running: bool
     is_serving: bool
     requests: int
     request_problem: str
@@ -176,7 +177,9 @@ def group_pods(
     """
     read = (readings or PodReadings()).of(pods, metered)
     if not any(one.has_metric for one in read):
-        raise MetricError(f"unable to get metrics for resource {metered.name}: {NO_METRICS}")
+        problem = f"unable to get metrics for resource {metered.name}: {NO_METRICS}"
+        can_have_one = metered.name in RESOURCES and any(one.is_running for one in read)
+        raise MetricError(problem + config.usage_advice if can_have_one else problem)
     groups = PodGroups(PodTotals(), PodTotals(), [])
     for one in read:
         if one.container_problem:
@@ -216,6 +219,7 @@ def _read(pod: Pod, metered: MeteredResource) -> _Reading:
         has_metric=has_metric,
         is_gone=is_gone,
         is_pending=phase == "Pending",
+        is_running=phase == "Running",
         is_serving=phase == "Running" and ready is not None and ready.status == "True",
         requests=requests,
         request_problem=request_problem,

@@ -184,3 +184,19 @@ def test_a_container_uses_its_part_of_the_requests():
     assert groups.counted.requests == 500
     with pytest.raises(MetricError, match="container proxy not present in metrics for pod ns/p0"):
         group_pods(pods(None), metered, CONFIG, NOW)
+
+
+@pytest.mark.parametrize(
+    ("selected", "resource", "has_advice"),
+    [
+        pytest.param(pods(None), "cpu", True, id="a running pod has no stated usage"),
+        pytest.param([], "cpu", False, id="there are no pods"),
+        pytest.param([pod("p", phase="Pending")], "cpu", False, id="no pod runs"),
+        pytest.param(pods(None), "example.com/gpu", False, id="no usage can be stated"),
+    ],
+)
+def test_the_advice_follows_the_error_if_it_helps(selected, resource, has_advice):
+    config = HorizontalPodAutoscalerConfig(usage_advice="; set it")
+    with pytest.raises(MetricError) as caught:
+        group_pods(selected, MeteredResource(resource, "", has_load=False), config, NOW)
+    assert str(caught.value).endswith("resource metrics API" + "; set it" * has_advice)
