@@ -13,6 +13,10 @@ A pod that a Job adopts gets the tracking finalizer, and a pod that a Job releas
 finalizer. If the Job of a pod is gone, `JobOrphans` first removes the finalizer. The pod is adopted
 afterwards.
 
+A mutating webhook or policy may change the labels of a new pod so that its owner does not select
+the pod. Then the owner releases the pod and creates another one, without end, as in upstream. One
+event for each owner gives the cause; upstream has no such event.
+
 upstream: pkg/controller/controller_ref_manager.go:ClaimObject,
 pkg/controller/statefulset/stateful_set.go:adoptOrphanRevisions
 """
@@ -53,13 +57,18 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import JOB_RETRY_INITIAL, JOB_RETRY_MAX
-from fairlead.engine.workloads.identity import object_ref
+from fairlead.engine.workloads.identity import object_ref, owner_event
 from fairlead.engine.workloads.ownership import adopts, claims, is_ending
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 from fairlead.engine.workloads.selection import Adopter, Child, ChildIndex, OwnerIndex, selects
 
 OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet, Deployment, Job)
+MISMATCH: Final = (
+    "The selector does not match the labels of the new pod {pod}, so the pod does not count. If a "
+    "webhook or an admission policy changes the labels of each new pod, this {kind} never has the "
+    "pods that it needs, and may create pods without end"
+)
 _API_VERSIONS: Final = {"ReplicationController": "v1", "Job": "batch/v1"}  # others: apps/v1
 
 
@@ -82,6 +91,7 @@ class Adoption:
             str, OwnerReference | None
         ] = {}  # uid of a child -> its owner after the patch in flight
         self._unconfirmed: dict[str, Child] = {}  # by uid; patch in flight or refused
+        self._mismatched: dict[str, None] = {}  # uids of owners with an event about a new pod
         self._retries: TimerQueue[str] = TimerQueue()  # uids
         # The controller of the owner repeats a refused patch. All but that of Jobs have the default
         # limits. By uid of the child.
@@ -163,7 +173,21 @@ class Adoption:
         if isinstance(owner, Job):
             finalizers = [one for one in meta.finalizers if one != JOB_TRACKING]
             patch |= {"finalizers": finalizers or None}
-        return [PatchObject(object_ref(one), {"metadata": patch})]
+        release = PatchObject(object_ref(one), {"metadata": patch})
+        return [*self._mismatch_event(owner, one), release]
+
+    def _mismatch_event(self, owner: Adopter, child: Child) -> list[Command]:
+        """Return an event if `child` is a new pod, and the first one that `owner` does not select.
+
+        A pod without a node counts as new. Users change the labels of pods later, for example to
+        take a pod out of service.
+        """
+        is_new = isinstance(child, Pod) and not child.spec.node_name
+        if not is_new or owner.metadata.uid in self._mismatched:
+            return []
+        self._mismatched[owner.metadata.uid] = None
+        note = MISMATCH.format(pod=child.metadata.name, kind=type(owner).__name__)
+        return [owner_event(object_ref(owner), "SelectorMismatch", note, is_warning=True)]
 
     def _adopt(self, child: Child, owners: Iterable[Adopter]) -> list[Command]:
         meta = child.metadata
@@ -188,6 +212,7 @@ class Adoption:
         namespace.orphans.pop((type(one).__name__, one.metadata.name))
         self._patched_owners.pop(one.metadata.uid, None)
         self._unconfirmed.pop(one.metadata.uid, None)
+        self._mismatched.pop(one.metadata.uid, None)
         self._reset(one.metadata.uid)
 
     def _next_try(self, uid: str, now: Instant) -> Instant:

@@ -72,6 +72,23 @@ def test_a_pod_with_changed_labels_is_released(world, build):
     assert owner_of(world, "Pod", name) is None
     assert len(world.pods()) == 2
     assert world.replaces() == {}
+    assert mismatches(world) == []
+
+
+def mismatches(world):
+    return [one for one in world.events if one.reason == "SelectorMismatch"]
+
+
+def test_a_pod_that_was_created_with_other_labels_is_reported_once(new_world, build):
+    """A webhook can change the labels of new pods; each pod is then released and replaced."""
+    controllers = workload_controllers(WorkloadsConfig(serves_clients=True))
+    fields = {"node": "", "phase": "Pending", "labels": {"app": "changed"}}
+    pods = [build.pod(name, ("ReplicaSet", "web", "rs"), **fields) for name in ("web-1", "web-2")]
+    world = new_world(*controllers).load(replica_set(build, replicas=2), *pods)
+    assert owner_of(world, "Pod", "web-1") is None
+    (event,) = mismatches(world)
+    assert (event.type, event.regarding.name) == ("Warning", "web")
+    assert "labels of the new pod web-1, so the pod does not count" in event.note
 
 
 def test_a_stateful_set_adopts_only_pods_with_its_names(world, build):
