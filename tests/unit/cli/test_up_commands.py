@@ -109,6 +109,23 @@ def test_the_link_to_the_dashboard_is_on_a_line_of_its_own(fairlead):
     assert re.fullmatch(r"# dashboard: http://127\.0\.0\.1:\d+/login\?code=[\w-]+", second)
 
 
+OLD_NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: node-0, creationTimestamp: "2020-01-01T00:00:00Z"}
+status: {allocatable: {cpu: "1", pods: "9"}}
+"""
+
+
+def test_a_start_in_the_background_prints_its_notices(fairlead, tmp_path):
+    dump = tmp_path / "dump.yaml"
+    dump.write_text(OLD_NODE)
+    started = fairlead("up", "--detach", "--snapshot", str(dump))
+    assert fairlead("down").returncode == 0
+    assert started.stdout.startswith("export KUBECONFIG=")
+    assert "with --keep-time, the clock starts at that time" in started.stderr
+
+
 def test_a_log_with_content_is_kept(fairlead, tmp_path):
     fairlead("up", "--detach", "--nodes", "1")
     [log] = tmp_path.glob("fairlead-up-*.log")

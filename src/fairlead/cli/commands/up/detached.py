@@ -27,6 +27,7 @@ from msgspec import Struct
 from fairlead.cli import exit_code
 from fairlead.cli.commands.up.cluster_name import check_cluster_name
 from fairlead.cli.options.parameter import named
+from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.input.error import InputError, one_line
 from fairlead.worlds.local.kubeconfig import NAME
 
@@ -85,14 +86,21 @@ def start_detached(options: UpOptions) -> int:
         line = process.stdout.readline().decode().strip().replace("Ctrl-C", _down(name))
         if not line:
             code = process.wait()
-            sys.stderr.write(os.pread(log, _LOG_BYTES_MAX, 0).decode(errors="replace"))
+            _print_log(log)
             _remove_files(name)
             return code
         link = process.stdout.readline().decode() if options.dashboard else ""
         os.ftruncate(state, 0)
         os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
+        _print_log(log)  # notices, such as the age of the dump
     print(f"{line}\n{link}", end="")
     return exit_code.SUCCESS
+
+
+def _print_log(log: int) -> None:
+    """Print the content of the log file, the new process's stderr so far, to stderr."""
+    if text := os.pread(log, _LOG_BYTES_MAX, 0).decode(errors="replace"):
+        print_notice(text.removesuffix("\n"))
 
 
 def running_cluster(name: str) -> DetachedCluster | None:
