@@ -259,6 +259,21 @@ def test_a_snapshot_needs_an_empty_cluster(fairlead, tmp_path, monkeypatch, argu
     assert (done.returncode, done.stderr[: len(line)]) == (2, line)
 
 
+def test_a_stored_cluster_keeps_its_size_and_says_so(fairlead, tmp_path):
+    def started(*size):
+        done = fairlead("up", "--data-dir", str(tmp_path / "data"), *size, "--", "true")
+        return done.returncode, done.stderr
+
+    assert started("--nodes", "2", "--zones", "2") == (0, "")
+    assert started("--nodes", "2", "--zones", "2") == (0, "")
+    assert started() == (0, "")
+    notice = (
+        "--data-dir already holds a cluster (2 nodes in 2 zones), so --nodes and --zones have no "
+        "effect\n"
+    )
+    assert started("--nodes", "5") == (0, notice)
+
+
 def test_an_object_that_the_server_refuses_is_named(fairlead, tmp_path):
     pod = '{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {"a b": c}}, spec: {}}'
     (tmp_path / "bad.yaml").write_text(f"{STORE.read_text()}\n---\n{pod}\n")

@@ -37,7 +37,7 @@ from fairlead.cli.commands.up.listener import (
     host_names,
     open_socket,
 )
-from fairlead.cli.commands.up.options import UpOptions
+from fairlead.cli.commands.up.options import NODES, ZONES, UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.cli.commands.up.running_cluster import require_ended
 from fairlead.cli.commands.up.user import require_own_contexts
@@ -321,7 +321,19 @@ def _cluster(
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
     if snapshot is not None:
         print_invalid_templates(snapshot.source, cluster.store)
+    if not is_new:
+        _print_unused_size(options, cluster)
     return cluster
+
+
+def _print_unused_size(options: UpOptions, cluster: LocalCluster) -> None:
+    """Print a notice if --nodes or --zones ask for a size that the stored cluster does not have."""
+    wanted = options.nodes, options.zones
+    if wanted not in ((NODES, ZONES), _size(cluster)):
+        print_notice(
+            f"--data-dir already holds a cluster ({_about(cluster)}), so --nodes and --zones have "
+            "no effect"
+        )
 
 
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
@@ -399,10 +411,16 @@ def _pairs(data_dir: DataDir, cluster: str, now: datetime) -> dict[str, Certific
 
 def _about(cluster: LocalCluster) -> str:
     """Return the size of the cluster as text, for the first line of output."""
+    nodes, zones = _size(cluster)
+    where = f" in {counted(zones, 'zone')}" if zones else ""
+    return f"{counted(nodes, 'node')}{where}"
+
+
+def _size(cluster: LocalCluster) -> tuple[int, int]:
+    """Return the number of nodes, and the number of zones that the labels of nodes name."""
     nodes = cluster.store.list(NODE)
     zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes} - {""}
-    where = f" in {counted(len(zones), 'zone')}" if zones else ""
-    return f"{counted(len(nodes), 'node')}{where}"
+    return len(nodes), len(zones)
 
 
 @contextmanager
