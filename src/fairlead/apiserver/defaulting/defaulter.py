@@ -62,6 +62,11 @@ def _service_port(port: Json) -> Json:
     return port
 
 
+def _balancer_address(address: Json) -> Json:
+    # Only a Service of type LoadBalancer can have such an address.
+    return filled(address, {"ipMode": "VIP"}) if address.get("ip") else address
+
+
 def _network_policy_spec(spec: Json) -> Json:
     if spec.get("policyTypes"):
         return spec
@@ -78,6 +83,7 @@ def _subject(subject: Json) -> Json:
 SERVICE_RULES: Final[Mapping[str, Rule]] = {
     "v1.ServiceSpec": _service_spec,
     "v1.ServicePort": _service_port,
+    "v1.LoadBalancerIngress": _balancer_address,
     "v1.NetworkPolicySpec": _network_policy_spec,
     "rbac.v1.Subject": _subject,
 }

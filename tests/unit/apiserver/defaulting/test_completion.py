@@ -118,6 +118,16 @@ def test_the_defaults_of_a_service():
     }
 
 
+def test_the_default_mode_of_an_address_of_a_load_balancer():
+    addresses = [{"ip": "192.0.2.1"}, {"ip": "192.0.2.2", "ipMode": "Proxy"}, {"hostname": "a.b"}]
+    status = {"loadBalancer": {"ingress": addresses}}
+    service = made("v1", "Service", spec={"type": "LoadBalancer"}, status=status)
+    assert service["status"]["loadBalancer"]["ingress"] == [
+        {"ip": "192.0.2.1", "ipMode": "VIP"},
+        *addresses[1:],
+    ]
+
+
 def test_the_default_session_affinity_timeout_is_three_hours():
     spec = made("v1", "Service", spec={"sessionAffinity": "ClientIP"})["spec"]
     assert spec["sessionAffinityConfig"] == {"clientIP": {"timeoutSeconds": 10_800}}
