@@ -235,7 +235,7 @@ class Rollouts(Struct):
         if rollout.current:
             return []
         rollout.collisions += 1
-        return self.sync.output.collided(rollout)
+        return self.sync.collided(rollout, target.name)
 
     def scaled(self, target: ObjectRef) -> None:
         """Record that a patch of the ReplicaSet `target` succeeded."""

@@ -77,7 +77,8 @@ class Rollout(Struct):
     `requested` are patched sizes that are not yet observed. `writing` contains the keys of
     ReplicaSets with a patch in flight. `creating` is the name of the ReplicaSet that is being
     created, "" if there is none. `is_stale` is set if an object changed while a write was in
-    flight.
+    flight. `is_mismatch_reported` is set after an event about a new ReplicaSet with another
+    template.
     """
 
     key: str
@@ -92,6 +93,7 @@ class Rollout(Struct):
     siblings: dict[str, PodSet] = field(default_factory=dict)
     creating: str = ""
     is_stale: bool = False
+    is_mismatch_reported: bool = False
     collisions: int = 0
     failures: int = 0
     retry_at: Instant | None = None

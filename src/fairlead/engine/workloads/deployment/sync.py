@@ -17,6 +17,8 @@ recreate.go, sync.go
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from fairlead.api.objects import ReplicaSet
@@ -37,6 +39,12 @@ from fairlead.engine.workloads.deployment.rolling_update import (
 from fairlead.engine.workloads.deployment.rollout import Rollout, is_ending
 from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import owner_event
+
+MISMATCH: Final = (
+    "The new ReplicaSet {name} does not have the template of this Deployment, so it is not used. "
+    "If a webhook or an admission policy changes each new ReplicaSet, this Deployment creates "
+    "ReplicaSets without end"
+)
 
 
 class RolloutSync(Struct, frozen=True):
@@ -85,6 +93,21 @@ class RolloutSync(Struct, frozen=True):
         note = f'Failed to create new replica set "{name}": {why}'
         event = owner_event(rollout.ref, NOT_CREATED, note, is_warning=True)
         return [*self.output.not_created(rollout, note, now), event]
+
+    def collided(self, rollout: Rollout, name: str) -> list[Command]:
+        """Report that the name of the new ReplicaSet is taken; `name` is this name.
+
+        If the ReplicaSet with this name belongs to the Deployment, something has changed its
+        template. The first time, an event says so; upstream has no such event.
+        """
+        is_own = any(one.metadata.name == name for one in rollout.replica_sets.values())
+        commands: list[Command] = []
+        if is_own and not rollout.is_mismatch_reported:
+            rollout.is_mismatch_reported = True
+            note = MISMATCH.format(name=name)
+            event = owner_event(rollout.ref, "TemplateMismatch", note, is_warning=True)
+            commands = self.events.record(event)
+        return commands + self.output.collided(rollout)
 
     # --- steps ---------------------------------------------------------------------------------
 

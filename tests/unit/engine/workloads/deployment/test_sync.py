@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 
 from fairlead.engine.core.command import CreateObject, PatchObject, PatchStatus
@@ -158,6 +160,31 @@ def test_a_name_collision_is_counted(new_world, build):
     (made,) = images(world)
     assert made != taken[0]
     assert world.get("Deployment", "web")["status"]["collisionCount"] == 1
+    assert not [one for one in world.events if one.reason == "TemplateMismatch"]
+
+
+def test_a_replica_set_with_a_changed_template_is_reported_once(new_world, build):
+    """A webhook can change the template of new ReplicaSets; the Deployment then uses none."""
+    created = []
+
+    def refuse(command):
+        if not isinstance(command, CreateObject) or command.manifest["kind"] != "ReplicaSet":
+            return None
+        if command.target.name in created:
+            return FailureReason.ALREADY_EXISTS
+        if len(created) < 3:  # the fourth one is not changed
+            created.append(command.target.name)
+            template = deepcopy(command.manifest["spec"]["template"])
+            template["spec"]["containers"][0]["image"] = "changed"
+            command.manifest["spec"]["template"] = template
+        return None
+
+    world = new_world(Workloads(environment=served_environment()), refuse=refuse).load()
+    world.create(build.deployment(1))
+    (event,) = (one for one in world.events if one.reason == "TemplateMismatch")
+    assert (event.type, event.regarding.kind) == ("Warning", "Deployment")
+    assert event.note.startswith(f"The new ReplicaSet {created[0]} does not have the template")
+    assert world.get("Deployment", "web")["status"]["collisionCount"] == 3
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
