@@ -83,7 +83,10 @@ def test_clusters_with_different_names_run_in_the_background_together(fairlead, 
         "to end another cluster: fairlead down, fairlead down --name blue\n"
     )
     assert fairlead("down").returncode == 0
-    assert "fairlead down --name blue" in fairlead("down").stderr
+    assert fairlead("down").stderr == (
+        "fairlead: down: no cluster named fairlead runs in the background; "
+        "to end another cluster: fairlead down --name blue\n"
+    )
     assert fairlead("down", "--name", "blue").returncode == 0
     assert not list(tmp_path.glob("fairlead-up-*"))
 

@@ -122,7 +122,7 @@ def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
     with _opened(name, ".json") as state:
         if _is_locked_by_us(state):
             _remove_files(name)
-            raise InputError("down", f"no {_titled(name)} runs in the background{_hint()}")
+            raise InputError("down", _not_running(name))
         cluster = _read(state)
         if cluster is None:
             raise InputError("down", "a cluster is just starting; try again")
@@ -137,12 +137,13 @@ def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
     return exit_code.SUCCESS
 
 
-def _hint() -> str:
-    """Return the commands that end the clusters in the background, as the end of a message."""
-    names = [name for name in _names() if running_cluster(name) is not None]
-    if not names:
-        return ""
-    return f"; to end another cluster: {', '.join(map(_down, names))}"
+def _not_running(name: str) -> str:
+    """Return the message that the cluster `name` does not run, and how to end others."""
+    others = [each for each in _names() if running_cluster(each) is not None]
+    if not others:
+        return f"no {_titled(name)} runs in the background"
+    commands = ", ".join(map(_down, others))
+    return f"no cluster named {name} runs in the background; to end another cluster: {commands}"
 
 
 def _names() -> list[str]:
