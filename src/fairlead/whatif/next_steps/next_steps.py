@@ -212,6 +212,8 @@ _DELETE_AWAITED_PODS: Final = _Row(_delete_awaited_pods, tries=True)
 _KEEP_AVAILABLE: Final = _Row(keep_available, tries=True)
 _MOVE_REPLICA_LIMITS: Final = _Row(_move_replica_limits, tries=True)
 _RAISE_QUOTAS: Final = _Row(_raise_quotas, tries=True)
+_ADD_NODES: Final = _Row(_add_nodes, tries=True)
+_RAISE_LIMITS: Final = _Row(_raise_limits, tries=True)
 _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.REFUSED: (_Row(add_flags),),
     OutcomeKind.UNDRAINED: (_Row(allow_evictions, tries=True),),
@@ -220,8 +222,8 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.PENDING: (
         _Row(_allow_unavailable_pods, tries=True),
         _Row(_note_forced_rollback),
-        _Row(_add_nodes, tries=True),
-        _Row(_raise_limits, tries=True),
+        _ADD_NODES,
+        _RAISE_LIMITS,
         _Row(relax_spread, tries=True),
         _Row(_name_volumes),
     ),
@@ -239,6 +241,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
         _Row(shorten_failures, tries=True),
         _Row(_shorten_waits, tries=True),
     ),
+    OutcomeKind.NEGATIVE_PRIORITY: (_ADD_NODES, _RAISE_LIMITS),
 }
 
 

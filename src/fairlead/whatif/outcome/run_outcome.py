@@ -107,6 +107,14 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.phase in COMPLETED
 
     @property
+    def has_negative_priority(self) -> bool:
+        """Whether the pod has a negative priority, and so exists to give way to other pods.
+
+        Examples are placeholders, which keep room free until other pods preempt them.
+        """
+        return self.priority < 0
+
+    @property
     def has_failed(self) -> bool:
         """Whether the pod completed with a failure."""
         return self.phase == FAILED

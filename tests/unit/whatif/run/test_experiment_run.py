@@ -183,12 +183,18 @@ def test_pods_that_were_displaced_and_placed_again_have_moved(finish):
     ]
 
 
-def test_a_workload_that_is_displaced_repeatedly_is_reported(finish):
+@pytest.mark.parametrize("priority", [0, -10])
+def test_a_workload_that_is_displaced_repeatedly_is_reported(finish, priority):
+    """Pods with a negative priority exist to give way."""
     low = (
         "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: low}, spec: {replicas: 2,"
         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
-        " {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i, resources:"
-        " {requests: {cpu: 2}}}]}}}}"
+        " {terminationGracePeriodSeconds: 0, priorityClassName: low, containers:"
+        " [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}}}"
+    )
+    lowest = (
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low},"
+        f" value: {priority}}}"
     )
     urgent = (
         "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent},"
@@ -200,11 +206,12 @@ def test_a_workload_that_is_displaced_repeatedly_is_reported(finish):
         " [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}"
     )
     events = ", ".join(f"{{at: {minute}m, create: {wave % minute}}}" for minute in range(1, 9))
-    outcome = finish(f"duration: 10m\nobjects: [{low}, {urgent}]\nevents: [{events}]").outcome
+    objects = f"{lowest}, {low}, {urgent}"
+    outcome = finish(f"duration: 10m\nobjects: [{objects}]\nevents: [{events}]").outcome
     assert len(outcome.preempted) == 8
-    [recurrence] = outcome.recurrences
-    assert recurrence.kind == "starving"
-    assert recurrence.message == "pods of rs/default/low have been displaced 6 times"
+    message = "pods of rs/default/low have been displaced 6 times"
+    expected = [] if priority < 0 else [("starving", message)]
+    assert [(one.kind, one.message) for one in outcome.recurrences] == expected
 
 
 def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):

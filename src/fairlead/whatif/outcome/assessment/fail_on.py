@@ -229,6 +229,7 @@ class FailOnWorkload(Struct, frozen=True):
     If `is_percent` is set, `amount` is a percentage of the wanted pods. Otherwise, it is a number
     of pods. A workload that `peak_shortages` does not yield is ignored in these cases:
 
+    - All its pods have negative priorities.
     - It had ready pods before the change, but fewer than `amount`.
     - It had ready pods before the change, and wants fewer pods than `amount`.
     - It never had fewer ready pods than before the change, and all wanted pods are ready at the
@@ -266,6 +267,8 @@ class FailOnWorkload(Struct, frozen=True):
 
     def _is_below(self, one: WorkloadEffect) -> bool:
         ready = one.readiness
+        if one.has_negative_priority:
+            return False
         needed = self.amount * ready.wanted if self.is_percent else 100 * self.amount
         had_enough = 100 * min(ready.before, ready.wanted) >= needed
         is_worse = ready.lowest < ready.before or ready.at_end < ready.wanted

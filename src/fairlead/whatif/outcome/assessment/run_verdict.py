@@ -39,6 +39,7 @@ from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import POD
 
 _NONE_PENDING: Final = "No pod is pending at the end"
+_EXCEPT: Final = "except pods with a negative priority"
 
 
 def run_verdict(outcome: RunOutcome) -> Verdict:
@@ -77,13 +78,26 @@ def _data_deleted(outcome: RunOutcome) -> str | None:
 
 
 def _pending(outcome: RunOutcome) -> str | None:
-    pods = outcome.pending
+    pods = [pod for pod in outcome.pending if not pod.has_negative_priority]
     if not pods:
         return None
-    are = counted_of(len(pods), len(outcome.pods), "pod")
+    return f"{counted_of(len(pods), len(outcome.pods), 'pod')} {_pending_words(outcome, pods)}"
+
+
+def _negative_priority(outcome: RunOutcome) -> str | None:
+    pods = [pod for pod in outcome.pending if pod.has_negative_priority]
+    if not pods:
+        return None
+    are = f"{counted(len(pods), 'pod')} with a negative priority"
+    verb = "is" if len(pods) == 1 else "are"
+    return f"{are} {verb} {_pending_words(outcome, pods)}"
+
+
+def _pending_words(outcome: RunOutcome, pods: Sequence[PodEnd]) -> str:
+    """Return the end of a sentence that says that `pods` are pending, and why."""
     awaits = outcome.awaits_nodes(pods)
     pending = pending_while_scaling(outcome) if awaits else "pending at the end"
-    return f"{are} {pending}{pending_reasons(pods)}.{autoscaler_reasons(outcome, pods)}"
+    return f"{pending}{pending_reasons(pods)}.{autoscaler_reasons(outcome, pods)}"
 
 
 def _error(outcome: RunOutcome) -> str | None:
@@ -174,15 +188,16 @@ def _incomplete_gang(outcome: RunOutcome) -> str | None:
 
 
 def _none_pending(outcome: RunOutcome) -> str | None:
-    if outcome.pending:
+    if not all(pod.has_negative_priority for pod in outcome.pending):
         return None
+    none = f"{_NONE_PENDING} ({_EXCEPT})" if outcome.pending else _NONE_PENDING
     broken = outcome.failed_nodes.union(one.name for one in outcome.nodes if not one.is_ready)
     placed = sum(pod.node not in broken for pod in outcome.placed)
     completed = len(outcome.completed)
     if not placed:
-        return f"{_NONE_PENDING}: {counted(completed, 'pod')} completed." if completed else None
+        return f"{none}: {counted(completed, 'pod')} completed." if completed else None
     ended = f", and {completed:,} completed" if completed else ""
-    return f"{_NONE_PENDING}: {counted(placed, 'pod')} on nodes{ended}."
+    return f"{none}: {counted(placed, 'pod')} on nodes{ended}."
 
 
 _Row = Callable[[RunOutcome], str | None]
@@ -201,4 +216,5 @@ _TABLE: Final[Sequence[tuple[OutcomeKind, _Row]]] = (
     (OutcomeKind.NONE_PENDING, _none_pending),  # harmless; the most general comes first
     (OutcomeKind.GANGS, _gangs),
     (OutcomeKind.DISPLACED, _displaced),
+    (OutcomeKind.NEGATIVE_PRIORITY, _negative_priority),  # pods that exist to give way
 )

@@ -3,7 +3,8 @@
 Each row of the table that applies is a finding; the first is the verdict. Rows are ordered by
 severity. Loops that never end come first, then drains that are refused or not completed, deleted
 data, and workloads without any ready pod. Then come other damage that remains at the end, temporary
-damage, and harmless effects.
+damage, and harmless effects. Pods with a negative priority that stay pending come last: they exist
+to give way to other pods.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ class OutcomeKind(StrEnum):
     INTERRUPTED = "interrupted"
     RESIZED = "resized"
     CLAIMS_DELETED = "claims_deleted"
+    NEGATIVE_PRIORITY = "negative_priority"
     UNCHANGED = "unchanged"
 
 
@@ -105,6 +107,7 @@ _WARNINGS: Final = (
     OutcomeKind.REPEATED,
     OutcomeKind.RESCALED,
     OutcomeKind.LIMITED,
+    OutcomeKind.NEGATIVE_PRIORITY,
 )
 
 
@@ -132,7 +135,10 @@ class Finding(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """All outcomes that occur, the most severe first; UNCHANGED if no outcome occurs."""
+    """All outcomes that occur, the most severe first; UNCHANGED if no outcome occurs.
+
+    NEGATIVE_PRIORITY is always last, although some outcomes before it are harmless.
+    """
 
     findings: tuple[Finding, ...]
 
@@ -381,18 +387,34 @@ def _claims(claims: Sequence[DeletedClaim]) -> str:
 
 
 def _pending(effect: Effect) -> str | None:
-    pods = effect.difference.pending
+    pods = [pod for pod in effect.difference.pending if not pod.has_negative_priority]
     if not pods:
         return None
+    workloads = (one for one in effect.workloads if not one.has_negative_priority)
+    rest = f"{_taken_room(effect)}{_incomplete_gangs(effect)}{_later_pods(effect)}"
+    return f"{_pods_of(pods)} {_pending_words(effect, pods)}{rest}{_pending_rollouts(workloads)}"
+
+
+def _negative_priority(effect: Effect) -> str | None:
+    """Return a sentence about pending pods with a negative priority; None if there are none."""
+    pods = [pod for pod in effect.difference.pending if pod.has_negative_priority]
+    if not pods:
+        return None
+    workloads = (one for one in effect.workloads if one.has_negative_priority)
+    words = f"{_pending_words(effect, pods)}{_pending_rollouts(workloads)}"
+    return f"{_pods_of(pods)} (negative priority) {words}"
+
+
+def _pending_words(effect: Effect, pods: Sequence[PodEnd]) -> str:
+    """Return the predicate about the pending `pods`, their reasons, and those of the autoscaler."""
     stay = "stays pending" if len(pods) == 1 else "stay pending"
     if effect.changed.awaits_nodes(pods):
         stay = f"{'is' if len(pods) == 1 else 'are'} {pending_while_scaling(effect.changed)}"
-    rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
-    gangs = _incomplete_gangs(effect)
-    why = pending_reasons(pods)
-    unhelped = autoscaler_reasons(effect.changed, pods)
-    rest = f"{unhelped}{_taken_room(effect)}{gangs}{_later_pods(effect)}{rollouts}"
-    return f"{_pods_of(pods)} {stay}{why}.{rest}"
+    return f"{stay}{pending_reasons(pods)}.{autoscaler_reasons(effect.changed, pods)}"
+
+
+def _pending_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
+    return _stopped_rollouts(one for one in workloads if one.pending)
 
 
 def _taken_room(effect: Effect) -> str:
@@ -404,7 +426,7 @@ def _taken_room(effect: Effect) -> str:
     found, outage = effect.difference, effect.changed.outage
     if outage is None:
         return ""
-    pending = set(_keys(found.pending))
+    pending = {pod.key for pod in found.pending if not pod.has_negative_priority}
     left = {one.node for one in found.evicted if one.pod.key in pending}
     back = left.intersection(one.node for one in outage.nodes if one.back_at is not None)
     taken = [pod for pod in found.placed if pod.node in back and not pod.belongs_to_node]
@@ -1397,6 +1419,8 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.INTERRUPTED, _interrupted),
     (OutcomeKind.RESIZED, _resized),
     (OutcomeKind.CLAIMS_DELETED, _claims_deleted),
+    # Pods that exist to give way, so that they are not the main result of a change.
+    (OutcomeKind.NEGATIVE_PRIORITY, _negative_priority),
 )
 
 

@@ -64,13 +64,15 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     the pods of a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes
     returned. `kept` counts the `placed` pods that ran before the change, and that only the run
     without the change deletes. `is_down_without` is set if both runs had a time without a ready
-    pod, and this time was at least as long in the run without the change.
+    pod, and this time was at least as long in the run without the change. `has_negative_priority`
+    is set if the priorities of all pods are negative: such pods exist to give way to other pods.
     """
 
     workload: WorkloadRef
     readiness: WorkloadReadiness
     belongs_to_node: bool = False
     is_down_without: bool = False
+    has_negative_priority: bool = False
     preempted: int = 0
     evicted: int = 0
     moved: int = 0
@@ -109,8 +111,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         The workload is harmed if pods are pending, gone, not created, undrained, down or failed.
         The workload is also harmed if fewer pods than wanted are ready at the end, or if it
         `had_no_ready_pod`. Finally, it is harmed if pods `waited` for a node or for the return of
-        their node, or if a budget was breached.
+        their node, or if a budget was breached. A workload is not harmed if it
+        `has_negative_priority`.
         """
+        if self.has_negative_priority:
+            return False
         left_over = self._lost + self.undrained + self.failed + self.waited + self.awaited_node
         is_breached = self.budget is BudgetResult.BREACHED
         return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)
@@ -120,9 +125,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         """Whether, because of the change, no pod was ready at some time.
 
         The result is False if no pod was ready before the change. The result is also False if the
-        time without a ready pod is at least as long in the run without the change.
+        time without a ready pod is at least as long in the run without the change. Finally, it is
+        False if the workload `has_negative_priority`.
         """
-        return self.readiness.had_none and not self.is_down_without
+        return self.readiness.had_none and not (self.is_down_without or self.has_negative_priority)
 
     @property
     def is_unavailable(self) -> bool:
@@ -153,6 +159,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def severity(self) -> tuple[int, ...]:
         """A sort key: the most severely harmed workload comes first."""
         return (
+            self.has_negative_priority,
             not self.is_harmed,
             self.belongs_to_node,
             not self.is_unavailable,
@@ -254,8 +261,9 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
-    Workloads with the same losses are ordered by descending priority, then by name. The priority of
-    a workload is the highest priority of its pods.
+    Workloads with a negative priority come last. Workloads with the same losses are ordered by
+    descending priority, then by name. The priority of a workload is the highest priority of its
+    pods.
 
     Unready pods alone do not count as an effect if the readiness of the workload is the same in
     both runs.
@@ -287,10 +295,11 @@ def workload_effects(
     unchanged = tallies.keys() - changed.workloads.keys()
     down = {ref: tallies[ref].counts["down"] for ref in unchanged}
     steady = _steady(down, changed)
-    effects = [_effect(ref, tally, without, changed, steady) for ref, tally in tallies.items()]
-    counts = Counter(one.severity for one in effects)
-    equal = {one.workload for one in effects if counts[one.severity] > 1}
-    priorities = _priorities(equal, without, changed)
+    priorities = _priorities(tallies.keys(), without, changed)
+    effects = [
+        _effect(ref, tally, without, changed, steady, priorities.get(ref, 0))
+        for ref, tally in tallies.items()
+    ]
     return sorted(
         effects,
         key=lambda one: (one.severity, -priorities.get(one.workload, 0), one.workload),
@@ -557,6 +566,7 @@ def _effect(
     without: RunOutcome,
     changed: RunOutcome,
     steady: Mapping[WorkloadRef, WorkloadReadiness],
+    priority: int,
 ) -> WorkloadEffect:
     pod = _pod_of(ref, without, changed) if ref.kind == POD else None
     readiness = changed.workloads.get(ref) or steady[ref]
@@ -568,6 +578,7 @@ def _effect(
         readiness=readiness,
         belongs_to_node=ref.is_daemon_set or (pod is not None and pod.belongs_to_node),
         is_down_without=_is_down_as_long(without.workloads.get(ref), readiness),
+        has_negative_priority=priority < 0,
         **tally.counts,
         reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
         by=tuple(tally.by),

@@ -224,6 +224,8 @@ class Recorder(Struct):
                 self._on_preempting(record)
             case PodCollected():
                 self._on_collected(record)
+            case WorkloadStarving(pod=pod) if self._end(pod).has_negative_priority:
+                pass  # The pods of this workload exist to give way.
             case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
                 self.recurrences.append(self._recurrence(record))
             case PluginFailed(plugin=plugin, point=point, message=message):

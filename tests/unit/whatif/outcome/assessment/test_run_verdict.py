@@ -339,6 +339,23 @@ INCOMPLETE = GangTally(
             ],
             id="an autoscaler still adds nodes for a pending pod",
         ),
+        pytest.param(
+            outcome(ON_NODE, pod("b", reason=FULL, priority=-1)),
+            [
+                (
+                    "good",
+                    (
+                        "No pod is pending at the end (except pods with a negative priority): "
+                        "1 pod on nodes."
+                    ),
+                ),
+                (
+                    "warning",
+                    ("1 pod with a negative priority is pending at the end: Insufficient cpu."),
+                ),
+            ],
+            id="only a pod with a negative priority is pending",
+        ),
     ],
 )
 def test_the_most_severe_finding_about_a_run_comes_first(run, expected):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
+from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, NodeTransition
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
@@ -161,6 +162,10 @@ ROWS = {
     OutcomeKind.CLAIMS_DELETED: (
         outcome(HERE, deleted_claims=(DeletedClaim("ns/data", "v", "Retain", 1),)),
         "1 PersistentVolumeClaim is deleted, and no volume: ns/data.",
+    ),
+    OutcomeKind.NEGATIVE_PRIORITY: (
+        outcome(pod("p", priority=-1, reason="0/2 nodes are available: 2 Insufficient cpu.")),
+        "1 pod of deploy/ns/web (negative priority) stays pending: Insufficient cpu.",
     ),
     OutcomeKind.PENDING: (
         outcome(pod("p", reason="0/2 nodes are available: 2 Insufficient cpu.")),
@@ -773,6 +778,28 @@ def test_pods_that_wait_at_the_end_are_no_cause_of_an_earlier_outage(lasted, sen
         workloads={WEB: ready(2, 0, 0 if lasted is None else 1, lasted)},
     )
     assert verdict_of(effect_of(outcome(HERE), changed)).first.sentence == sentence
+
+
+SPARE = WorkloadRef("Deployment", "ns", "spare")
+
+
+def test_pods_with_a_negative_priority_are_neither_unavailable_nor_the_verdict():
+    """A new pod preempts the only such pod, which stays pending: the new pod is the verdict."""
+    spare = PodEnd(namespace="ns", name="s", node="a", owner=SPARE, priority=-10, is_initial=True)
+    why = "0/2 nodes are available: 2 Insufficient cpu."
+    changed = outcome(
+        HERE,
+        pod("q", "a", 3),
+        replace(spare, node="", reason=why),
+        workloads={WEB: ready(2, 1, 2), SPARE: ready(1, 0, 0, None)},
+    )
+    effect = effect_of(outcome(HERE, spare), changed)
+    findings = verdict_of(effect).findings
+    assert [one.kind for one in findings] == [OutcomeKind.STARTED, OutcomeKind.NEGATIVE_PRIORITY]
+    assert [one.severity for one in findings] == [Severity.GOOD, Severity.WARNING]
+    assert [one.workload for one in effect.workloads] == [WEB, SPARE]
+    assert not any(one.is_harmed for one in effect.workloads)
+    assert not check(parse_fail_on("workload-below=50%"), effect).holds
 
 
 def test_worse_findings_are_listed_first():

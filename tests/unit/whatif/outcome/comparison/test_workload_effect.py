@@ -79,20 +79,23 @@ def test_a_workload_is_down_without_the_change_only_if_both_runs_lack_ready_pods
 
 @pytest.mark.parametrize("touched", [None, frozenset({"x/a-0", "x/b-0"})])
 def test_of_equally_harmed_workloads_the_one_of_the_highest_priority_comes_first(touched):
-    """Then the names decide. Both pods of `e` are lost, so it comes first."""
-    priorities = {"a": 0, "b": 1000, "c": -5, "d": 1000, "e": -5}
+    """Then the names decide. Both pods of `e` are lost, so it comes first.
+
+    Negative priorities come last: both pods of `p` are lost, too.
+    """
+    priorities = {"a": 0, "b": 1000, "c": 5, "d": 1000, "e": 5, "p": -5}
     pods = [
         PodEnd(namespace="x", name=f"{name}-{number}", node="n", priority=priority, is_initial=True,
                owner=WorkloadRef("ReplicaSet", "x", name))
         for name, priority in priorities.items()
-        for number in range(1 + (name == "e"))
+        for number in range(1 + (name in "ep"))
     ]  # fmt: skip
     without, changed = (
         replace(run(found, wanted=1, before=1, lowest=1, lowest_for=None, at_end=1), touched=keys)
         for found, keys in ((pods, touched), ([replace(pod, node="") for pod in pods], touched))
     )
     found = difference(without, changed)
-    assert len(found.pending) == (6 if touched is None else 2)
+    assert len(found.pending) == (8 if touched is None else 2)
     effects = workload_effects(without, changed, found, (), (), ())
-    expected = "ebdac" if touched is None else "ba"
+    expected = "ebdcap" if touched is None else "ba"
     assert [one.workload.name for one in effects] == list(expected)
