@@ -38,6 +38,7 @@ else:
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 REJECTIONS: Final = "rejections"
+WASTED: Final = "wasted"
 RESIZE_DEFERRED: Final = "its resize is deferred"
 RESIZE_UNDECIDED: Final = "its resize is not carried out: the kubelet of its node does not answer"
 KEPT_RESOURCES: Final = (RESIZE_DEFERRED, RESIZE_UNDECIDED)
@@ -443,7 +444,7 @@ class Recurrence(Struct, frozen=True):
     `kind` is one of five words. "cycle": pods preempt each other repeatedly. "evictions": an
     eviction loop. "rejections" (REJECTIONS): kubelets reject pods of `workload`, and repeatedly
     reject the replacements of these pods. "starving": pods of `workload` were displaced `times`
-    times. "wasted": preemptions for a pod of `workload` that does not use the freed resources.
+    times. "wasted" (WASTED): preemptions for a pod of `workload` that does not use the freed room.
 
     If a loop goes on, the run reports it again, with a higher number in `message`. `cycle` contains
     the sorted names of the workloads of a cycle; it is empty for the other kinds.

@@ -274,6 +274,7 @@ def test_unused_nominations_are_reported_although_the_workload_has_more_pods(wri
     )
     [recurrence] = run.finish(NoProgress()).outcome.recurrences
     assert (recurrence.kind, recurrence.workload) == ("wasted", pod.owner)
+    assert recurrence.message.startswith(f"preemption made room for pod {pod.key} 3 times")
 
 
 def test_metrics_are_recorded_on_request(finish):

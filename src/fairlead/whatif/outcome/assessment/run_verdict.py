@@ -28,6 +28,7 @@ from fairlead.whatif.outcome.assessment.verdict import (
     lasting_loop,
     not_back,
     past_loop,
+    past_loops,
     pending_reasons,
     pending_while_scaling,
     returning,
@@ -63,7 +64,7 @@ def _loop(outcome: RunOutcome) -> str | None:
 
 
 def _repeated(outcome: RunOutcome) -> str | None:
-    ended = last_reports(one for one in outcome.recurrences if is_over(one, outcome))
+    ended = past_loops(outcome.recurrences, outcome)
     return past_loop(ended[0], outcome) if ended else None
 
 

@@ -34,6 +34,7 @@ from fairlead.whatif.outcome.run_outcome import (
     KEPT_RESOURCES,
     REJECTIONS,
     UNSTOPPED,
+    WASTED,
     DeletedClaim,
     ObjectError,
     PodEnd,
@@ -191,7 +192,7 @@ def _loop(effect: Effect) -> str | None:
 
 
 def _repeated(effect: Effect) -> str | None:
-    ended = last_reports(one for one in effect.loops if is_over(one, effect.changed))
+    ended = past_loops(effect.loops, effect.changed)
     return past_loop(ended[0], effect.changed) if ended else None
 
 
@@ -201,6 +202,16 @@ def last_reports(reports: Iterable[Recurrence]) -> list[Recurrence]:
     The last report of a loop has the highest number of displacements.
     """
     return list({one.loop: one for one in reports}.values())
+
+
+def past_loops(reports: Iterable[Recurrence], run: RunOutcome) -> list[Recurrence]:
+    """Return the last report of each repeated displacement in `reports` that has ended.
+
+    Preemptions for a pod that runs at the end, although it did not use the freed room, are left
+    out. Other findings are about their consequences: displaced pods, and pods that waited.
+    """
+    ended = [one for one in reports if is_over(one, run)]
+    return last_reports(one for one in ended if one.kind != WASTED or not _has_all_pods(one, run))
 
 
 def lasting_loop(first: Recurrence) -> str:
@@ -213,12 +224,13 @@ def past_loop(first: Recurrence, run: RunOutcome) -> str:
     """Return the sentence about `first`, a repeated displacement (loop) of `run` that has ended."""
     message = f"{first.message[:1].upper()}{first.message[1:]}"
     workload = first.workload
+    if first.kind == WASTED:
+        return f"{message}."
     if workload is not None and not run.workloads[workload].wanted:
         return f"{message}; {workload} needs no pods at the end."
     if first.kind == REJECTIONS:
         return f"{message} until all run."
-    which = f"all pods of {workload}" if first.kind == "wasted" else "all"
-    return f"{message}, and {which} run at the end."
+    return f"{message}, and all run at the end."
 
 
 def is_over(one: Recurrence, run: RunOutcome) -> bool:
@@ -226,14 +238,24 @@ def is_over(one: Recurrence, run: RunOutcome) -> bool:
 
     The loop ended if all wanted pods of its workload are ready at the end of the run. In a
     DaemonSet, no rejected pod may be left either. Rejected pods do not count as wanted pods.
+
+    Preemptions for a pod that does not use the freed room (WASTED) end when the run settles or the
+    pod runs.
     """
     workload = one.workload
-    ready = None if workload is None else run.workloads.get(workload)
-    if workload is None or ready is None or not run.settled or ready.at_end < ready.wanted:
+    if one.kind == WASTED:
+        return run.settled or _has_all_pods(one, run)
+    if workload is None or not run.settled or not _has_all_pods(one, run):
         return False
     return not (workload.is_daemon_set and one.kind == REJECTIONS) or not any(
         pod.workload == workload and pod.phase == FAILED for pod in run.pods.values()
     )
+
+
+def _has_all_pods(one: Recurrence, run: RunOutcome) -> bool:
+    """Return whether all wanted pods of the workload of `one` are ready at the end of `run`."""
+    ready = None if one.workload is None else run.workloads.get(one.workload)
+    return ready is not None and ready.at_end >= ready.wanted
 
 
 def _rescaled(effect: Effect) -> str | None:

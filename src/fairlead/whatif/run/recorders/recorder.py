@@ -82,6 +82,7 @@ from fairlead.whatif.outcome.eviction import EVICTION_API_REASONS, NODE_REMOVAL_
 from fairlead.whatif.outcome.run_outcome import (
     PROTECTED_BY,
     UNSTOPPED,
+    WASTED,
     ClusterHistory,
     DeletedPod,
     Evicted,
@@ -277,10 +278,11 @@ class Recorder(Struct):
         workload = None if track is None else workload_of(track.pod)
         if isinstance(record, NominationsWasted):
             message = (
-                f"pod {record.pod.key} was nominated {record.times} times in a row, but never "
-                "placed there"
+                f"preemption made room for pod {record.pod.key} {record.times:,} times in a row, "
+                "but the pod did not get this room: other pods took it, or another node had room "
+                "sooner"
             )
-            return Recurrence("wasted", message, record.at, workload)
+            return Recurrence(WASTED, message, record.at, workload)
         message = f"pods of {workload or record.workload} have been displaced {record.times} times"
         return Recurrence("starving", message, record.at, workload, record.times)
 

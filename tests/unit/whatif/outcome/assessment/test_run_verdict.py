@@ -126,11 +126,11 @@ INCOMPLETE = GangTally(
         pytest.param(
             outcome(
                 ON_NODE,
-                recurrences=(Recurrence("wasted", "pod ns/p was nominated 3 times", 1),),
+                recurrences=(Recurrence("evictions", "pod ns/p is evicted 4 times", 1),),
                 errors=(ObjectError("ReplicaSet ns/web", "exceeded quota."),),
             ),
             [
-                ("bad", "Pod ns/p was nominated 3 times."),
+                ("bad", "Pod ns/p is evicted 4 times."),
                 ("bad", "ReplicaSet ns/web: exceeded quota."),
                 ("good", "No pod is pending at the end: 1 pod on nodes."),
             ],
@@ -160,13 +160,13 @@ INCOMPLETE = GangTally(
         pytest.param(
             outcome(
                 ON_NODE,
-                recurrences=(Recurrence("wasted", "pod ns/p was nominated 3 times", 1, OWNER, 3),),
+                recurrences=(Recurrence("starving", "pods were displaced 6 times", 1, OWNER, 6),),
                 workloads={OWNER: ALL_READY},
             ),
             [
                 (
                     "warning",
-                    "Pod ns/p was nominated 3 times, and all pods of rs/ns/web run at the end.",
+                    "Pods were displaced 6 times, and all run at the end.",
                 ),
                 ("good", "No pod is pending at the end: 1 pod on nodes."),
             ],
@@ -176,11 +176,11 @@ INCOMPLETE = GangTally(
             outcome(
                 ON_NODE,
                 settled=False,
-                recurrences=(Recurrence("wasted", "pod ns/p was nominated 3 times", 1, OWNER, 3),),
+                recurrences=(Recurrence("starving", "pods were displaced 6 times", 1, OWNER, 6),),
                 workloads={OWNER: ALL_READY},
             ),
             [
-                ("bad", "Pod ns/p was nominated 3 times."),
+                ("bad", "Pods were displaced 6 times."),
                 ("good", "No pod is pending at the end: 1 pod on nodes."),
             ],
             id="a loop may continue after the end of the run",
