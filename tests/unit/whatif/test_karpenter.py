@@ -114,10 +114,12 @@ def web(replicas: int) -> Json:
     }
 
 
-def ask(tmp_path: Path, objects: list[Json], change: ClusterChange) -> WhatIfAnswer:
-    """Return the answer with Karpenter and two instance types."""
+def ask(
+    tmp_path: Path, objects: list[Json], change: ClusterChange, offered: str = TYPES
+) -> WhatIfAnswer:
+    """Return the answer with Karpenter and the instance types `offered`."""
     types = tmp_path / "types.csv"
-    types.write_text(TYPES)
+    types.write_text(offered)
     listing = {"apiVersion": "v1", "kind": "List", "items": objects}
     snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
     karpenter = AutoscaleOptions(KARPENTER, instance_types=str(types))
@@ -765,10 +767,20 @@ def test_a_higher_limit_is_suggested_for_applied_pods(tmp_path: Path) -> None:
     new = tmp_path / "web.json"
     new.write_text(json.dumps(web(3)))
     answer = ask(tmp_path, [limited, node("n1")], ClusterChange(apply=(str(new),)))
-    words = "The limit of NodePool default allows no further node: cpu 100, 2 in use; "
-    assert f"{words}memory 8100Mi, 8Gi in use." in answer.verdict.first.sentence
+    words = "The limit of NodePool default allows no further node: memory 8100Mi, 8Gi in use."
+    assert words in answer.verdict.first.sentence
     [step] = [one for one in answer.next_steps if "NodePool" in one.words]
     assert step.options == "--set 'nodepool/default:spec.limits[memory]=16Gi'"
+
+
+def test_limits_that_only_together_allow_no_node_are_all_named(tmp_path: Path) -> None:
+    """Each of the two limits excludes one of the two instance types."""
+    limits = {"cpu": "6", "memory": "24Gi", "nodes": "9"}
+    types = "name,cpu,memory,zones,price\nwide,8,8Gi,z-a,0.1\nhigh,2,64Gi,z-a,0.4\n"
+    objects = [pool(limits=limits), node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=3",)), types)
+    words = "NodePool default allows no further node: cpu 6, 2 in use; memory 24Gi, 8Gi in use."
+    assert words in answer.verdict.first.sentence
 
 
 def test_no_higher_limit_is_suggested_if_the_change_sets_the_limits(tmp_path: Path) -> None:
@@ -792,8 +804,8 @@ def test_only_limits_of_pools_whose_nodes_suit_the_pods_are_named(tmp_path: Path
     [reason] = found.waiting.values()
     assert reason.count("exceed limits") == 3
     assert (
-        "The limits of 2 NodePools allow no further node: small (cpu 1, 0 in use; nodes 9, "
-        "0 in use), default (cpu 2, 2 in use)." in answer.verdict.first.sentence
+        "The limits of 2 NodePools allow no further node: small (cpu 1, 0 in use), "
+        "default (cpu 2, 2 in use)." in answer.verdict.first.sentence
     )
 
 
@@ -802,9 +814,9 @@ def test_pods_that_are_alike_are_compared_with_the_limits_once(tmp_path: Path, m
     passes = []
     examine = Provisioner.fitting_without_limits
 
-    def counted(provisioner, pool, pods, now):
+    def counted(provisioner, pool, pods, now, kept=()):
         passes.append(len(pods))
-        return examine(provisioner, pool, pods, now)
+        return examine(provisioner, pool, pods, now, kept)
 
     monkeypatch.setattr(Provisioner, "fitting_without_limits", counted)
     pod = {"apiVersion": "v1", "kind": "Pod", "spec": web(1)["spec"]["template"]["spec"]}

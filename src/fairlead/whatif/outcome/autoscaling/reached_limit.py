@@ -62,6 +62,9 @@ def reached_limit_words(
             f"The limit of {first.kind} {first.name} allows no further node{whom}: {first.amount}."
         )
     kinds = {one.kind for one in limits_found}
-    owners = f"{len(limits_found):,} {first.kind}s" if len(kinds) == 1 else "the autoscaler"
+    names = {one.name for one in limits_found}
+    owners = f"{len(names):,} {first.kind}s" if len(kinds) == 1 else "the autoscaler"
+    if len(names) == 1:  # Different limits stop different pods.
+        owners = f"{first.kind} {first.name}"
     named = listed([f"{one.name} ({one.amount})" for one in limits_found], _NAMED_MAX)
     return f"The limits of {owners} allow no further node{whom}: {named}."

@@ -201,10 +201,15 @@ class Provisioner:
         found.ignored = ignored
         return found
 
-    def fitting_without_limits(self, pool: str, pods: Sequence[Pod], now: Instant) -> set[str]:
-        """Return the keys of the pods that would get nodes of `pool` if the pool had no limits."""
+    def fitting_without_limits(
+        self, pool: str, pods: Sequence[Pod], now: Instant, kept: Collection[str] = ()
+    ) -> set[str]:
+        """Return the keys of the pods that would get nodes of `pool` if the pool had no limits.
+
+        `kept` are the names of limits that the pool still has, such as `cpu`.
+        """
         staying = [node for node in self._cluster.nodes(now) if not node.marked_for_deletion]
-        found = self.schedule(pods, staying, strict_reservations=True, unlimited=pool)
+        found = self.schedule(pods, staying, strict_reservations=True, unlimited=pool, kept=kept)
         return {key for one in found.requests if one.pool.name == pool for key in one.pods}
 
     def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
@@ -237,6 +242,7 @@ class Provisioner:
         only_new: bool = False,
         running: Collection[str] = frozenset(),
         unlimited: str = "",
+        kept: Collection[str] = (),
     ) -> ProvisioningResult:
         """Place `pods` on `nodes` or on new nodes.
 
@@ -245,7 +251,8 @@ class Provisioner:
         capacity; if `strict_reservations` is set, the pod gets no node. If `only_new` is set,
         `nodes` count only for limits and topology, and take no pods. The pass ends early if a pod
         whose key is in `running` is placed on a node that is not initialized. `unlimited` is a
-        NodePool whose limits are ignored.
+        NodePool whose limits are ignored, except those with a name in
+        `kept`.
         """
         if not pods:
             return ProvisioningResult()
@@ -280,7 +287,7 @@ class Provisioner:
         scheduler = ProvisioningScheduler(
             templates,
             pool_daemons.overheads,
-            [_without_limits(pool) if pool.name == unlimited else pool for pool in pools],
+            [_without_limits(pool, kept) if pool.name == unlimited else pool for pool in pools],
             # This includes the types of a pool whose requirements exclude all its types.
             Reservations(one for pool in pools for one in self.types_of(pool).types),
             topology,
@@ -483,8 +490,10 @@ class Provisioner:
         ]
 
 
-def _without_limits(pool: NodePool) -> NodePool:
-    return replace(pool, spec=replace(pool.spec, limits={}))
+def _without_limits(pool: NodePool, kept: Collection[str]) -> NodePool:
+    """Return `pool` without its limits, except those with a name in `kept`."""
+    limits = {name: limit for name, limit in pool.spec.limits.items() if name in kept}
+    return replace(pool, spec=replace(pool.spec, limits=limits))
 
 
 def _as_templated(owner: DaemonSet, newest: Pod | None) -> Pod:

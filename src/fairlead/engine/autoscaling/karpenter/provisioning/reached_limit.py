@@ -3,13 +3,14 @@
 Karpenter compares a pod with a NodePool only if the limits of the NodePool allow another node. So
 Karpenter's error text names each NodePool whose limits are reached, even if its nodes would not
 suit the pod. Here, a simulated pass that ignores the limits of a NodePool shows whether the pod
-would get a node of this NodePool.
+would get a node of this NodePool. Of the limits of the NodePool, only those are named that would
+keep the pod from getting a node if they were the only limits.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
@@ -47,10 +48,10 @@ def reached_limits(
         named = [key for key in samples if any(text in errors[key] for text in texts)]
         pods = [cluster.unbound_pods[key] for key in named]
         fitting = provisioner.fitting_without_limits(pool.name, pods, now)
-        limit = _limit(pool, cluster, now) if fitting else None
-        for key in named:
-            if limit is not None and key in fitting:
-                limits[key].append(limit)
+        limited = [pod for pod in pods if pod.key in fitting]
+        reached = _reached(provisioner, pool, limited, now)
+        for pod in limited:
+            limits[pod.key].append(_limit(pool, reached[pod.key], cluster, now))
     return {pod.key: tuple(found) for key, found in limits.items() for pod in samples[key]}
 
 
@@ -69,11 +70,40 @@ def _likeness(provisioner: Provisioner, pod: Pod) -> Hashable:
     return id(provisioner.pending(pod).facts)
 
 
-def _limit(pool: NodePool, cluster: KarpenterCluster, now: Instant) -> ReachedLimit:
-    """Return the limits of `pool`, with the capacity of its nodes."""
+def _reached(
+    provisioner: Provisioner, pool: NodePool, pods: Sequence[Pod], now: Instant
+) -> dict[str, list[str]]:
+    """Return the names of the limits of `pool` that are reached, by the key of each of `pods`.
+
+    A limit counts as reached if it alone keeps the pod from getting a node. If there is no such
+    limit, several limits do so together, because they exclude different instance types. The result
+    then has a smallest set of such limits.
+    """
+    names = sorted(pool.spec.limits)
+    if len(names) == 1 or not pods:
+        return {pod.key: names for pod in pods}
+    fitting = {
+        name: provisioner.fitting_without_limits(pool.name, pods, now, kept=(name,))
+        for name in names
+    }
+    found = {pod.key: [name for name in names if pod.key not in fitting[name]] for pod in pods}
+    for pod in pods:
+        if not found[pod.key]:
+            found[pod.key] = kept = names
+            for name in names:
+                others = [one for one in kept if one != name]
+                if not provisioner.fitting_without_limits(pool.name, (pod,), now, kept=others):
+                    found[pod.key] = kept = others
+    return found
+
+
+def _limit(
+    pool: NodePool, names: Sequence[str], cluster: KarpenterCluster, now: Instant
+) -> ReachedLimit:
+    """Return the limits `names` of `pool`, with the capacity of its nodes."""
     used = limited_use(cluster, pool, now)
     parts = (
-        f"{name} {limit}, {rounded_text(name, used[name])} in use"
-        for name, limit in sorted(pool.spec.limits.items())
+        f"{name} {pool.spec.limits[name]}, {rounded_text(name, used[name])} in use"
+        for name in names
     )
     return ReachedLimit("NodePool", pool.name, "; ".join(parts))
