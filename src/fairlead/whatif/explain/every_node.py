@@ -26,7 +26,13 @@ from fairlead.whatif.explain.out_of_service import (
     zones_of,
 )
 from fairlead.whatif.explain.pod_cause import seconds_since
-from fairlead.whatif.explain.room_for_pending import place_each, room_if_returned, single_pods
+from fairlead.whatif.explain.room_for_pending import (
+    failure_messages,
+    place_each,
+    room_if_returned,
+    single_pods,
+)
+from fairlead.whatif.outcome.scheduling_message import reasons_in_words
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.drain_exemption import deletion_words
 from fairlead.whatif.planner.node_drain.upgrade_check import pools_of
@@ -105,6 +111,7 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     tried = single_pods(model)
     with model.hypothesis():
         placed, left = place_each(model, tried)
+        refusals = list(failure_messages(model, left))
         returns = _Returns(model, left)
         reasons = returns.with_room(out_of_service_reasons(out), out)
         rows = returns.with_room(out, out)
@@ -124,7 +131,7 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
         findings=(
             *_free(each),
             *_virtual(model, virtual),
-            *_pending(len(tried), placed.total(), returned),
+            *_pending(len(tried), placed.total(), refusals, returned),
             *_not_tried(pending - len(tried)),
         ),
         tables=(
@@ -339,25 +346,31 @@ def _virtual(model: ClusterModel, names: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _pending(pending: int, placed: int, returned: int | None) -> Iterator[str]:
-    """Yield a sentence about the `pending` pods that the scheduler tries one by one.
+def _pending(
+    pending: int, placed: int, refusals: Sequence[str], returned: int | None
+) -> Iterator[str]:
+    """Yield sentences about the `pending` pods that the scheduler tries one by one.
 
-    `placed` of these pods fit on nodes now. `returned` more pods would fit if all nodes were in
-    service; None if no node can return.
+    `placed` of these pods fit on nodes now. `refusals` are the FailedScheduling messages of the
+    other pods. `returned` more pods would fit if all nodes were in service; None if no node can
+    return.
     """
     if not pending:
         return
     is_, them = ("pod is", "it") if pending == 1 else ("pods are", "them")
-    now = f"there is no room for {them} now"
-    if placed:
-        now = f"there is room for {f'{placed:,} of ' if pending > 1 else ''}{them} now"
+    why, left = reasons_in_words(refusals) if refusals else "", pending - placed
+    if not placed:
+        now = f", and no node takes {them} now{why}."
+    elif left:
+        others = "the other pod" if left == 1 else f"the other {left:,} pods"
+        now = f": there is room for {placed:,} of {them} now. No node takes {others}{why}."
+    else:
+        now = f": there is room for {them} now."
     back = ""
     if returned is not None:
-        there = f"room for {returned:,}{' more' if placed else ''}"
-        if not returned:
-            there = "no more room" if placed else "no room either"
-        back = f"; if all nodes were in service, there would be {there}"
-    yield f"{pending:,} {is_} pending: {now}{back}."
+        there = f"room for {returned:,}{' more' if placed else ''}" if returned else "no more room"
+        back = f" If all nodes were in service, there would be {there}."
+    yield f"{pending:,} {is_} pending{now}{back}"
 
 
 def _not_tried(pods: int) -> Iterator[str]:

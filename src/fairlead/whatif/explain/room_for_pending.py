@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.framework.extension_point import original_of
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
-from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement
 from fairlead.engine.scheduling.equivalence_cache.equivalence_key import equivalence_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
@@ -72,6 +72,19 @@ def place_each(
                 (cpu, memory), is_current = _most_free(model, only), True
         left.append(pod)
     return placed, left
+
+
+def failure_messages(model: ClusterModel, pods: Iterable[PodInfo]) -> Iterator[str]:
+    """Yield why the scheduler finds no node for `pods` in `model`: a message for each pod.
+
+    Of pods that fit the same nodes, only one is tried. Pods that do find a node are left out.
+    """
+    known: dict[Hashable, Decision] = {}
+    for pod in pods:
+        equal = key_of_equal_pods(pod)
+        decision = known[equal] if equal in known else known.setdefault(equal, model.schedule(pod))
+        if isinstance(decision, Failure):
+            yield decision.message
 
 
 def _most_free(model: ClusterModel, nodes: Sequence[str]) -> tuple[int, int]:

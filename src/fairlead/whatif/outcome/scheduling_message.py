@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
+from fairlead.api.text.count import counted
 from fairlead.engine.framework.diagnosis import GROUP_UNSCHEDULABLE
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 
 NOT_TRIED: Final = "not tried yet"
+_REASONS_MAX: Final = 3  # different reasons that a sentence lists
 
 _AVAILABLE: Final = re.compile(r"0/[0-9]+ nodes are available[:,] ")  # kube-batch: a comma
 # upstream: dynamicresources.go: foreachPodResourceClaim
@@ -43,6 +47,24 @@ def short_reason(message: str) -> str:
         return f"{shortened}; preemptionPolicy is Never"
     remaining = [one for one in reasons_after_preemption(message) if one not in before]
     return f"{shortened}; after preemption: {', '.join(remaining)}" if remaining else shortened
+
+
+def reasons_in_words(messages: Iterable[str]) -> str:
+    """Return the most frequent reasons in `messages`, one per pod, as the end of a sentence.
+
+    Examples: `: Insufficient cpu`, `. 19 pods: Insufficient cpu. 1 pod: node(s) had no free ports`.
+    """
+    reasons = Counter(map(short_reason, messages))
+    rows = [
+        (count, with_explanation(reason).removesuffix("."))
+        for reason, count in reasons.most_common(_REASONS_MAX)
+    ]
+    if len(reasons) == 1:
+        return f": {rows[0][1]}"
+    others = reasons.total() - sum(count for count, _ in rows)
+    if others:
+        rows.append((others, "other reasons"))
+    return "".join(f". {counted(count, 'pod')}: {why}" for count, why in rows)
 
 
 def reasons_after_preemption(message: str) -> list[str]:

@@ -106,7 +106,8 @@ def test_all_nodes_are_explained_at_once(explained, make, target):
         "is 2.5 cpu and 16Gi memory."
     )
     assert waiting == (
-        "3 pods are pending: there is room for 1 of them now; if all nodes were in service, there "
+        "3 pods are pending: there is room for 1 of them now. No node takes the other 2 pods: "
+        "Insufficient cpu, node(s) had untolerated taint(s). If all nodes were in service, there "
         "would be room for 1 more."
     )
     assert rows(answer, "out_of_service") == [
@@ -150,8 +151,8 @@ def test_a_node_has_room_for_pods_after_its_terminating_pods_have_stopped(explai
     assert answer.verdict == "No node takes new pods."
     [waiting] = answer.findings
     assert waiting == (
-        "1 pod is pending: there is no room for it now; if all nodes were in service, there would "
-        "be room for 1."
+        "1 pod is pending, and no node takes it now: node(s) had untolerated taint(s). If all "
+        "nodes were in service, there would be room for 1."
     )
     [row] = rows(answer, "out_of_service")
     assert row["room_for"] == 1
@@ -169,7 +170,9 @@ def test_a_node_that_is_being_deleted_does_not_return(explained, make):
     [row] = rows(answer, "out_of_service")
     why = "being deleted, and waits for finalizer example.com/hold; cordoned"
     assert (row["why"], row["room_for"]) == (why, None)
-    assert answer.findings == ("1 pod is pending: there is no room for it now.",)
+    assert answer.findings == (
+        "1 pod is pending, and no node takes it now: node(s) were unschedulable (cordoned).",
+    )
 
 
 def test_a_node_that_is_being_deleted_takes_pods_if_nothing_keeps_them_away(explained, make):
@@ -186,7 +189,8 @@ def test_the_return_of_nodes_may_give_no_more_room(explained, make):
     waiting = pending(make, "new", cpu="4"), pending(make, "large", cpu="9")
     answer = explained(make.node("a"), lost_node(make, "lost"), *waiting)
     assert answer.findings[-1] == (
-        "2 pods are pending: there is room for 1 of them now; if all nodes were in service, there "
+        "2 pods are pending: there is room for 1 of them now. No node takes the other pod: "
+        "Insufficient cpu, node(s) had untolerated taint(s). If all nodes were in service, there "
         "would be no more room."
     )
 
@@ -201,8 +205,20 @@ def test_pods_that_fit_nowhere_are_counted(explained, make):
     """Nodes out of service would not help."""
     answer = explained(make.node("a"), lost_node(make, "lost"), pending(make, "vast", cpu="9"))
     assert answer.findings[1] == (
-        "1 pod is pending: there is no room for it now; if all nodes were in service, there would "
-        "be no room either."
+        "1 pod is pending, and no node takes it now: Insufficient cpu, node(s) had untolerated "
+        "taint(s). If all nodes were in service, there would be no more room."
+    )
+
+
+def test_pods_that_rules_keep_off_nodes_do_not_lack_room(explained, make):
+    """The reasons that concern the most pods come first."""
+    picky = [pending(make, f"picky-{number}") for number in range(2)]
+    for one in picky:
+        one["spec"]["nodeSelector"] = {"disk": "ssd"}
+    answer = explained(make.node("a"), *picky, pending(make, "vast", cpu="9"))
+    assert answer.findings[1] == (
+        "3 pods are pending, and no node takes them now. 2 pods: node(s) didn't match Pod's node "
+        "affinity/selector. 1 pod: Insufficient cpu."
     )
 
 
@@ -261,7 +277,10 @@ def test_pods_with_different_claims_are_tried_separately(explained, make):
         for name in ("absent", "present")
     ]
     answer = explained(make.node("a"), storage, claim, *pods)
-    assert answer.findings[1] == "2 pods are pending: there is room for 1 of them now."
+    assert answer.findings[1] == (
+        "2 pods are pending: there is room for 1 of them now. No node takes the other pod: "
+        'persistentvolumeclaim "absent" not found.'
+    )
 
 
 def test_a_nominated_pod_uses_the_room_that_is_kept_for_it(explained, make):
@@ -269,7 +288,10 @@ def test_a_nominated_pod_uses_the_room_that_is_kept_for_it(explained, make):
     pod = pending(make, "p", cpu="4", priority=5)
     pod["status"]["nominatedNodeName"] = "a"
     answer = explained(make.node("a"), pod, pending(make, "low", owner="low"))
-    assert answer.findings[1] == "2 pods are pending: there is room for 1 of them now."
+    assert answer.findings[1] == (
+        "2 pods are pending: there is room for 1 of them now. No node takes the other pod: "
+        "Insufficient cpu."
+    )
 
 
 def test_many_nodes_are_grouped_by_pool_and_taints(explained, make):

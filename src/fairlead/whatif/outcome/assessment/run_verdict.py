@@ -29,7 +29,6 @@ from fairlead.whatif.outcome.assessment.verdict import (
     not_back,
     past_loop,
     past_loops,
-    pending_reasons,
     pending_while_scaling,
     returning,
     still_not_running,
@@ -37,6 +36,7 @@ from fairlead.whatif.outcome.assessment.verdict import (
 )
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.scheduling_message import reasons_in_words
 from fairlead.whatif.outcome.workload import POD
 
 _NONE_PENDING: Final = "No pod is pending at the end"
@@ -98,7 +98,8 @@ def _pending_words(outcome: RunOutcome, pods: Sequence[PodEnd]) -> str:
     """Return the end of a sentence that says that `pods` are pending, and why."""
     awaits = outcome.awaits_nodes(pods)
     pending = pending_while_scaling(outcome) if awaits else "pending at the end"
-    return f"{pending}{pending_reasons(pods)}.{autoscaler_reasons(outcome, pods)}"
+    why = reasons_in_words(pod.reason for pod in pods)
+    return f"{pending}{why}.{autoscaler_reasons(outcome, pods)}"
 
 
 def _error(outcome: RunOutcome) -> str | None:

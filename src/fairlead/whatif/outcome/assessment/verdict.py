@@ -43,13 +43,11 @@ from fairlead.whatif.outcome.run_outcome import (
     Undrained,
     UndrainedCause,
 )
-from fairlead.whatif.outcome.scheduling_message import short_reason, with_explanation
+from fairlead.whatif.outcome.scheduling_message import reasons_in_words, with_explanation
 from fairlead.whatif.outcome.workload import POD
 
 NAMES_MAX: Final = 2
 _PENDING: Final = "Pending"  # a phase
-REASONS_MAX: Final = 3
-"""The highest number of different reasons of pending pods that a sentence lists."""
 _HELD_BACK_BY: Final = {  # {kind of a workload: why it creates no pods}
     STATEFUL_SET.kind: WAITS_FOR_LOWER,
     DEPLOYMENT.kind: "the Deployment is paused and has no ReplicaSet",
@@ -432,7 +430,8 @@ def _pending_words(effect: Effect, pods: Sequence[PodEnd]) -> str:
     stay = "stays pending" if len(pods) == 1 else "stay pending"
     if effect.changed.awaits_nodes(pods):
         stay = f"{'is' if len(pods) == 1 else 'are'} {pending_while_scaling(effect.changed)}"
-    return f"{stay}{pending_reasons(pods)}.{autoscaler_reasons(effect.changed, pods)}"
+    why = reasons_in_words(pod.reason for pod in pods)
+    return f"{stay}{why}.{autoscaler_reasons(effect.changed, pods)}"
 
 
 def _pending_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
@@ -479,24 +478,6 @@ def pending_while_scaling(run: RunOutcome) -> str:
     """Return a clause for pending pods for which an autoscaler may still add nodes."""
     acting = run.acting_autoscaler
     return f"pending when the simulation ends, while {acting} adds and removes nodes"
-
-
-def pending_reasons(pods: Iterable[PodEnd]) -> str:
-    """Return the most frequent reasons why `pods` are pending, as the end of a sentence about them.
-
-    Examples: `: Insufficient cpu`, `. 19 pods: Insufficient cpu. 1 pod: node(s) had no free ports`.
-    """
-    reasons = Counter(short_reason(pod.reason) for pod in pods)
-    rows = [
-        (count, with_explanation(reason).removesuffix("."))
-        for reason, count in reasons.most_common(REASONS_MAX)
-    ]
-    if len(reasons) == 1:
-        return f": {rows[0][1]}"
-    others = reasons.total() - sum(count for count, _ in rows)
-    if others:
-        rows.append((others, "other reasons"))
-    return "".join(f". {_pods(count)}: {why}" for count, why in rows)
 
 
 def _incomplete_gangs(effect: Effect) -> str:
