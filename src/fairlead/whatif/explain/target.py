@@ -153,7 +153,7 @@ def explain_object(
         model,
         release,
         lost=LostPods(budgets=frozenset(budgets)),
-        about=lambda pod: pod.key in keys,
+        about=lambda pod: pod.key in keys and _is_waiting(pod),
     )
     return replace(answer, notes=(*answer.notes, *rules_notes(model), *notes))
 
@@ -213,8 +213,17 @@ def _explain_all(
 
 
 def _is_waiting(pod: PodInfo) -> bool:
-    """Return whether `pod` has no node."""
+    """Return whether `pod` has no node.
+
+    An explanation starts no pods. So notes about Kueue, and about schedulers that do not exist, do
+    not concern pods with a node.
+    """
     return not pod.pod.spec.node_name
+
+
+def _is_no_pod(_: PodInfo) -> bool:
+    """Return False: no pod on the explained node waits for anything (`_is_waiting`)."""
+    return False
 
 
 def _explain_pods(
@@ -317,19 +326,15 @@ def _explain_node(
     name = node.metadata.name
     pods = model.node(name).pods.values()
     in_dump = frozenset(pod.key for pod in pods)
-
-    def is_here(pod: PodInfo) -> bool:
-        return pod.key in in_dump
-
     lost = lost_with((one.pod for one in pods), snapshot.manifests)
     preempted = frozenset[str]()
     notes = activity_note(activity_of(model))
     if notes or node.metadata.deletion_timestamp:
         # In the baseline, the node may have other pods, or none.
-        notes = (*plan_notes(snapshot, model, release, lost=lost, about=is_here), *notes)
+        notes = (*plan_notes(snapshot, model, release, lost=lost, about=_is_no_pod), *notes)
     else:
         base = read_baseline(
-            snapshot, scheduler, release, NoProgress(), model=model, lost=lost, about=is_here
+            snapshot, scheduler, release, NoProgress(), model=model, lost=lost, about=_is_no_pod
         )
         model, notes = base.model, base.notes
         preempted = frozenset(one.pod.key for one in base.preempted if one.node == name)
