@@ -179,20 +179,37 @@ def new_nodes_for(
 def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeEnd]) -> int:
     """Return a lower bound of the number of copies of `like` that let all `pending` pods run.
 
-    `nodes` are the present nodes. The sum of the requests must fit into the free room of the
-    schedulable nodes and the copies. The bound ignores that a pod fits only as a whole, and that
-    rules may keep pods off nodes. The bound is at least 1.
+    `nodes` are the present nodes. The pods must fit into the free room of the schedulable nodes and
+    the copies, in two respects: the sum of their requests, and their number. For the number, each
+    pod counts with the smallest amounts that one of them requests. The bound ignores that rules may
+    keep pods off nodes. The bound is at least 1.
+
+    For example, 3 pods with 2 cores each need 3 copies with 3 cores, because each copy holds only
+    one of them. The sum of their requests would fit into 2 copies.
     """
+    requests, room = [_with_pod(pod.requests) for pod in pending], _room(like)
     lacking = Counter[str]()
-    for pod in pending:
-        lacking.update(_with_pod(pod.requests))
+    for one in requests:
+        lacking.update(one)
+    # Copies may offer a resource without an allocatable amount, as devices.
+    offered = [name for name in lacking if room.get(name, 0) > 0]
+    smallest = {name: min(one.get(name, 0) for one in requests) for name in offered}
+    waiting = len(requests)
     for node in nodes:
         if node.is_schedulable:
             used = {**node.requested, "pods": len(node.pods)}
+            free = {name: node.allocatable.get(name, 0) - used.get(name, 0) for name in lacking}
+            waiting -= _times(smallest, free)
             for name in lacking:
-                lacking[name] -= max(node.allocatable.get(name, 0) - used.get(name, 0), 0)
-    room = _room(like)
-    return max(1, *(-(-lacking[name] // room[name]) for name in lacking if room.get(name, 0) > 0))
+                lacking[name] -= max(free[name], 0)
+    by_sum = (-(-lacking[name] // room[name]) for name in offered)
+    by_number = -(-waiting // max(_times(smallest, room), 1))
+    return max(1, by_number, *by_sum)
+
+
+def _times(need: Amounts, room: Amounts) -> int:
+    """Return how often `need`, which has a positive amount, fits into `room`."""
+    return max(0, min(room.get(name, 0) // amount for name, amount in need.items() if amount))
 
 
 def lacks_room(pod: PodEnd) -> bool:

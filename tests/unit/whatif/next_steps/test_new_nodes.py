@@ -69,16 +69,21 @@ def test_new_nodes_fit_the_pending_pods(pending, nodes, expected):
 @pytest.mark.parametrize(
     ("pending", "nodes", "expected"),
     [
-        ([pod(3000)] * 4, [], 3),
-        ([pod(3000)] * 4, [node("free", 4000)], 2),
-        ([pod(3000)] * 4, [replace(node("free", 4000), unschedulable=True)], 3),
-        ([pod(3000)] * 4, [replace(node("over", 4000), requested={"cpu": 9000})], 3),
+        ([pod(3000)] * 3 + [pod(1000)], [], 3),
+        ([pod(3000)] * 4, [], 4),
+        ([pod(3000)] * 4, [node("free", 4000)], 3),
+        ([pod(3000)] * 4, [node("little", 2000)], 4),
+        ([pod(3000)] * 4, [replace(node("free", 4000), unschedulable=True)], 4),
+        ([pod(3000)] * 4, [replace(node("over", 4000), requested={"cpu": 9000})], 4),
         ([pod(1)] * 4, [], 2),
         ([pod(1)], [LARGE], 1),
     ],
-    ids=["sum", "free room", "cordoned", "overcommitted", "number of pods", "never 0"],
-)
-def test_the_sum_of_the_requests_is_a_lower_bound(pending, nodes, expected):
+    ids=[
+        "sum", "whole pods", "free room", "no room for a whole pod", "cordoned", "overcommitted",
+        "pod limit", "never 0",
+    ],
+)  # fmt: skip
+def test_the_sum_and_the_number_of_the_pods_are_lower_bounds(pending, nodes, expected):
     assert least_copies(pending, MIDDLE, nodes) == expected
 
 

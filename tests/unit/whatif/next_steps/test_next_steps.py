@@ -381,13 +381,17 @@ def test_new_nodes_for_pods_that_wait_are_not_suggested_twice(snapshot, make, we
 
 
 def test_an_estimate_of_new_nodes_names_a_lower_bound(snapshot, make):
-    """Six pods of 3 CPU wait, and 3 CPU are free in all; each new node has 4 CPU."""
+    """Pods of 3 CPU wait, and a small pod; each new node has 4 CPU."""
     nodes = [make.node("a", cpu="4"), make.node("b", cpu="2")]
-    objects = [*nodes, make.workload("ReplicaSet", replicas=0, cpu="3")]
-    steps = steps_of(what_if(snapshot(*objects), ClusterChange(scale=("rs/web=7",))))
+    large, small = (
+        make.workload("ReplicaSet", name, replicas=0, cpu=cpu)
+        for name, cpu in (("web", "3"), ("small", "2"))
+    )
+    change = ClusterChange(scale=("rs/web=7", "rs/small=2"))
+    steps = steps_of(what_if(snapshot(*nodes, large, small), change))
     assert steps[0] == (
-        "ask again with about 6 more nodes like a (at least 4)",
-        "--add-nodes 6 --like a",
+        "ask again with about 7 more nodes like a (at least 5)",
+        "--add-nodes 7 --like a",
     )
 
 
