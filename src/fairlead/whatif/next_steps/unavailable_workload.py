@@ -206,13 +206,17 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     TRIES_MAX such commands are tried one after another, each in a simulation. A command helps if a
     workload has more ready pods at the end, or lacks pods for a shorter time. The first command
     that helps is yielded. A command does not help, for example, if no other node can use the
-    volumes of the pods.
+    volumes of the pods. If there are further failed nodes with pods of `rows`, and their taints
+    have not been tried without success, the step states the number of all these nodes.
     """
     if not context.may_be_shut_down(LONG):
         return
+    left = set[str]()
     by_nodes: dict[tuple[str, ...], list[WorkloadEffect]] = defaultdict(list)
     for one in rows:
-        by_nodes[_nodes_to_taint(one, context)].append(one)
+        held = _held_nodes(one, context)
+        left.update(held)
+        by_nodes[_nodes_to_taint(held, context)].append(one)
     by_nodes.pop((), None)
     for nodes, concerned in islice(by_nodes.items(), TRIES_MAX):
         change, edits = context.answer.change, tuple(_tainted(nodes, context))
@@ -222,8 +226,9 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
             if found := [*_replaced_nodes(nodes, edits, tainted, concerned, context)]:
                 yield from found
                 return
+            left.difference_update(nodes)
             continue
-        yield out_of_service_step(nodes)
+        yield out_of_service_step(nodes, more=len(left.difference(nodes)))
         return
 
 
@@ -274,18 +279,23 @@ def _is_shorter(one: WorkloadEffect, tried: Effect | None) -> bool:
     return is_over and (found.lowest_for or 0) < one.readiness.lowest_for
 
 
-def _nodes_to_taint(one: WorkloadEffect, context: StepContext) -> tuple[str, ...]:
-    """Return the failed nodes whose pods of the workload `one` should be replaced elsewhere.
-
-    Return () if there are more than NAMES_MAX such nodes. Also return () if the change applies
-    files or edits one of these nodes.
-    """
-    effect, change = context.answer.effect, context.answer.change
+def _held_nodes(one: WorkloadEffect, context: StepContext) -> tuple[str, ...]:
+    """Return the failed nodes whose pods of the workload `one` should be replaced elsewhere."""
+    effect = context.answer.effect
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
     nodes |= {pod.node for pod in _held_back(one, effect)}
-    held = sorted(nodes & context.failed_nodes())
+    return tuple(sorted(nodes & context.failed_nodes()))
+
+
+def _nodes_to_taint(held: tuple[str, ...], context: StepContext) -> tuple[str, ...]:
+    """Return the nodes `held`, or () if a what-if cannot taint them.
+
+    The result is () if there are more than NAMES_MAX nodes, or if the change applies files or edits
+    one of the nodes.
+    """
+    change = context.answer.change
     is_edited = change.apply or any(is_named(name, change.set) for name in held)
-    return () if len(held) > NAMES_MAX or is_edited else tuple(held)
+    return () if len(held) > NAMES_MAX or is_edited else held
 
 
 def _tainted(names: Collection[str], context: StepContext) -> Iterator[str]:

@@ -1532,6 +1532,30 @@ def test_every_stateful_set_on_failed_nodes_may_be_helped_by_taints(snapshot, ma
     assert SHUT_DOWN in steps_of(answer)
 
 
+def test_a_command_that_taints_some_of_the_failed_nodes_says_so(snapshot, make, database):
+    """The pods of `cache` are on too many nodes for a command that names them.
+
+    Most nodes do not fail, so that evictions do not stop.
+    """
+    cache = make.workload("StatefulSet", "cache", replicas=6)
+    cache["metadata"]["uid"] = "cache"
+    names = [f"c{number}" for number in range(6)]
+    pods = [make.pod(f"cache-{n}", node_name=name, owner="cache") for n, name in enumerate(names)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "cache"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    healthy = [make.node(f"b{number}", disk="ssd") for number in range(10)]
+    nodes = [*healthy, *map(make.node, names)]
+    change = ClusterChange(failures=Failures(fail_node=("a", *names)))
+    answer = what_if(snapshot(*nodes, *database, cache, *pods), change)
+    [words] = [words for words, command in steps_of(answer) if command == SHUT_DOWN[1]]
+    assert words == (
+        "if the failed nodes are shut down, have the pods replaced elsewhere (the command taints "
+        "1 of 7 nodes); when the kubelets run again, remove the taint"
+    )
+
+
 @pytest.mark.parametrize(
     ("disk", "change"),
     [
