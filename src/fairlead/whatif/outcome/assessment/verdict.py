@@ -3,8 +3,8 @@
 Each row of the table that applies is a finding; the first is the verdict. Rows are ordered by
 severity. Loops that never end come first, then drains that are refused or not completed, deleted
 data, and workloads without any ready pod. Then come other damage that remains at the end, temporary
-damage, and harmless effects. Pods with a negative priority that stay pending come last: they exist
-to give way to other pods.
+damage, and harmless effects. Displaced and pending pods with a negative priority come last: they
+exist to give way to other pods.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from fairlead.whatif.outcome.workload import POD
 
 NAMES_MAX: Final = 2
 _PENDING: Final = "Pending"  # a phase
+_NEGATIVE: Final = " (negative priority)"
 _HELD_BACK_BY: Final = {  # {kind of a workload: why it creates no pods}
     STATEFUL_SET.kind: WAITS_FOR_LOWER,
     DEPLOYMENT.kind: "the Deployment is paused and has no ReplicaSet",
@@ -95,6 +96,7 @@ class OutcomeKind(StrEnum):
     INTERRUPTED = "interrupted"
     RESIZED = "resized"
     CLAIMS_DELETED = "claims_deleted"
+    GAVE_WAY = "gave_way"
     NEGATIVE_PRIORITY = "negative_priority"
     UNCHANGED = "unchanged"
 
@@ -422,7 +424,7 @@ def _negative_priority(effect: Effect) -> str | None:
         return None
     workloads = (one for one in effect.workloads if one.has_negative_priority)
     words = f"{_pending_words(effect, pods)}{_pending_rollouts(workloads)}"
-    return f"{_pods_of(pods)} (negative priority) {words}"
+    return f"{_pods_of(pods)}{_NEGATIVE} {words}"
 
 
 def _pending_words(effect: Effect, pods: Sequence[PodEnd]) -> str:
@@ -921,13 +923,20 @@ def _displaced(effect: Effect) -> str | None:
     back = _recovered(effect)
     awaited = {one.pod.key: one for one in effect.awaited_returns}
     late = [awaited[pod.key] for pod in back if pod.key in awaited]
-    back = [pod for pod in back if pod.key not in awaited]
+    back = [pod for pod in back if pod.key not in awaited and not pod.has_negative_priority]
     sentences = (
         _displaced_again(effect, back),
         _late(effect, late),
         _displaced_not_started(effect),
     )
     return " ".join(filter(None, sentences)) or None
+
+
+def _gave_way(effect: Effect) -> str | None:
+    """Return a sentence about displaced pods with a negative priority that run again, or None."""
+    awaited = {one.pod.key for one in effect.awaited_returns}
+    pods = [pod for pod in _recovered(effect) if pod.has_negative_priority]
+    return _displaced_again(effect, [pod for pod in pods if pod.key not in awaited])
 
 
 def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
@@ -945,14 +954,19 @@ def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
 
 
 def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
-    """Return a sentence about displaced pods that run again (`back`); None without such pods."""
+    """Return a sentence about displaced pods that run again (`back`); None without such pods.
+
+    Either all pods of `back` have a negative priority, or none.
+    """
     if not back:
         return None
-    changed = effect.changed
+    changed, gave_way = effect.changed, back[0].has_negative_priority
     after = max(changed.after_start(pod.started_at or 0) for pod in back)
-    all_of_them = len(back) == len(effect.difference.displaced)
+    alike = [pod for pod in effect.difference.displaced if pod.has_negative_priority is gave_way]
+    all_of_them = len(back) == len(alike)
     run = "runs again" if len(back) == 1 else "all run again" if all_of_them else "run again"
-    preempted = len({one.pod.key for one in effect.difference.preempted})
+    victims = (one.pod for one in effect.difference.preempted)
+    preempted = len({pod.key for pod in victims if pod.has_negative_priority is gave_way})
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
     displaced = "is displaced" if len(back) == 1 else "are displaced"
     when = f" {'after' if len(back) == 1 else 'within'} {_time(after)}"
@@ -961,7 +975,7 @@ def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
     if changed.drains or changed.autoscaling is not None:
         which = "" if len(back) == 1 else "the last one "
         when = f", {which}{_time(after)} after the change"
-    who = f"{_pods_of(back)}{_new_ones(effect, back)}"
+    who = f"{_pods_of(back)}{_NEGATIVE if gave_way else ''}{_new_ones(effect, back)}"
     return f"{who} {displaced}{how} and {run}{when}{_waits(effect, back)}."
 
 
@@ -1423,6 +1437,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.RESIZED, _resized),
     (OutcomeKind.CLAIMS_DELETED, _claims_deleted),
     # Pods that exist to give way, so that they are not the main result of a change.
+    (OutcomeKind.GAVE_WAY, _gave_way),
     (OutcomeKind.NEGATIVE_PRIORITY, _negative_priority),
 )
 

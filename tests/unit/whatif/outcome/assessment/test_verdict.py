@@ -35,6 +35,7 @@ from fairlead.whatif.outcome.run_outcome import (
     ObjectError,
     PdbBreach,
     PodEnd,
+    Preempted,
     Recurrence,
     ResourceAllocation,
     RunOutcome,
@@ -52,9 +53,9 @@ PACKING = (
 )
 
 
-def pod(name, node="", started_s=None, **fields):
+def pod(name, node="", started_s=None, owner=WEB, **fields):
     started = None if started_s is None else seconds(started_s)
-    return PodEnd(namespace="ns", name=name, node=node, started_at=started, owner=WEB, **fields)
+    return PodEnd(namespace="ns", name=name, node=node, started_at=started, owner=owner, **fields)
 
 
 def evicted(one):
@@ -162,6 +163,14 @@ ROWS = {
     OutcomeKind.CLAIMS_DELETED: (
         outcome(HERE, deleted_claims=(DeletedClaim("ns/data", "v", "Retain", 1),)),
         "1 PersistentVolumeClaim is deleted, and no volume: ns/data.",
+    ),
+    OutcomeKind.GAVE_WAY: (
+        outcome(
+            HERE,
+            pod("p", "b", 7, priority=-1),
+            evicted=(evicted(pod("p", "a", 0, priority=-1)),),
+        ),
+        "1 pod of deploy/ns/web (negative priority) is displaced and runs again after 7s.",
     ),
     OutcomeKind.NEGATIVE_PRIORITY: (
         outcome(pod("p", priority=-1, reason="0/2 nodes are available: 2 Insufficient cpu.")),
@@ -781,6 +790,20 @@ def test_pods_that_wait_at_the_end_are_no_cause_of_an_earlier_outage(lasted, sen
 
 
 SPARE = WorkloadRef("Deployment", "ns", "spare")
+
+
+def test_displaced_pods_with_a_negative_priority_come_after_other_pods():
+    """A new pod preempts them, and they run again elsewhere."""
+    spare = pod("s", "a", 1, owner=SPARE, priority=-10, is_initial=True)
+    again = replace(spare, node="b", started_at=seconds(9))
+    victim = Preempted(pod=spare, node="a", at=1, by="ns/q", by_priority=0, rule="r", candidates=1)
+    changed = outcome(HERE, again, pod("q", "a", 3), preempted=(victim,))
+    first, second = verdict_of(effect_of(outcome(HERE, spare), changed)).findings
+    assert first.sentence == "1 more pod of deploy/ns/web runs after 3s."
+    assert second.sentence == (
+        "1 pod of deploy/ns/spare (negative priority) is displaced, 1 by preemption, and runs "
+        "again after 9s."
+    )
 
 
 def test_pods_with_a_negative_priority_are_neither_unavailable_nor_the_verdict():
