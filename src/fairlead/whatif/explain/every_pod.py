@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
-from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.facts import is_terminating, pod_priority
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import joined, listed
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
@@ -96,6 +96,7 @@ def explain_pods(
         verdict=_verdict(
             len(every), len(pending), len(unready), uncreated_pods,
             has_terminating=len(every) < len(model.pods()),
+            give_way=sum(map(_gives_way, causes)),
         ),
         findings=(
             *_lacking(uncreated),
@@ -144,9 +145,18 @@ def _replace_elsewhere(held: Sequence[AwaitedEnd]) -> Iterator[NextStep]:
 
 
 def _verdict(
-    pods: int, pending: int, unready: int, uncreated: int, *, has_terminating: bool
+    pods: int,
+    pending: int,
+    unready: int,
+    uncreated: int,
+    *,
+    has_terminating: bool,
+    give_way: int,
 ) -> str:
-    """Return the verdict; the first three numbers leave out terminating pods."""
+    """Return the verdict; the first three numbers leave out terminating pods.
+
+    `give_way` is the number of pending pods with a negative priority.
+    """
     if not pods and has_terminating:
         return "Every unfinished pod is terminating."
     if not pods:
@@ -166,7 +176,12 @@ def _verdict(
         more = f"{unready:,} {'more ' if pending else ''}{rest} not ready"
     if not pending:
         return f"No pod is pending. {more}."
-    return f"{counted_of(pending, pods, 'pod')} pending{f'; {more}' if more else ''}."
+    rank = ""
+    if give_way:
+        which = "all" if give_way == pending else f"{give_way:,}"
+        whose = "" if pending == 1 else f" {which} of them"
+        rank = f",{whose} with a negative priority"
+    return f"{counted_of(pending, pods, 'pod')} pending{rank}{f'; {more}' if more else ''}."
 
 
 def _lacking(uncreated: Sequence[Row]) -> Iterator[str]:
@@ -200,21 +215,31 @@ def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:
         yield f"{counted(len(stuck), noun)} {is_} terminating, and {stay} so, because {why}."
 
 
+def _gives_way(cause: PodCause) -> bool:
+    """Return whether the pod of `cause` has a negative priority, and so exists to give way."""
+    return pod_priority(cause.pod.pod) < 0
+
+
+def _rank(causes: Collection[PodCause]) -> tuple[bool, int]:
+    """Return a sort key: most pods first, but groups in which all pods give way come last."""
+    return all(map(_gives_way, causes)), -len(causes)
+
+
 def _by_workload(causes: Iterable[PodCause]) -> list[_Group]:
-    """Return a row for each workload and reason, with its causes; most pods first."""
+    """Return a row for each workload and reason, with its causes, in the order of `_rank`."""
     groups: dict[tuple[str, str], list[PodCause]] = defaultdict(list)
     for one in causes:
         groups[str(workload_of(one.pod.pod)), one.why].append(one)
-    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    ordered = sorted(groups.items(), key=lambda item: (*_rank(item[1]), item[0]))
     return [({"workload": name, **cause_row(found)}, found) for (name, _), found in ordered]
 
 
 def _by_reason(causes: Iterable[PodCause]) -> list[_Group]:
-    """Return a row for each reason, with its workloads and its causes; most pods first."""
+    """Return a row for each reason, with its workloads and its causes, in the order of `_rank`."""
     groups: dict[str, list[PodCause]] = defaultdict(list)
     for one in causes:
         groups[one.why].append(one)
-    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    ordered = sorted(groups.items(), key=lambda item: (*_rank(item[1]), item[0]))
     return [({**_workloads(found), **cause_row(found)}, found) for _, found in ordered]
 
 

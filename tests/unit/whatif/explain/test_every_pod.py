@@ -167,6 +167,23 @@ def test_nodes_with_temporary_taints_take_no_pods(explained, make, taints, why):
     assert [row["why"] for row in rows(explained(node), "nodes")] == why
 
 
+def test_pods_with_a_negative_priority_come_last(explained, make):
+    """They exist to give way, and one pod of a service matters more."""
+    spare = [pending(make, f"spare-{number}", "spare", cpu="9", priority=-1) for number in range(2)]
+    answer = explained(make.node("a"), *spare, pending(make, "web-0", "web", cpu="9"))
+    assert answer.verdict == "3 of 3 pods are pending, 2 of them with a negative priority."
+    assert [row["workload"] for row in rows(answer, "pending")] == [
+        "rs/default/web",
+        "rs/default/spare",
+    ]
+    assert explained(make.node("a"), *spare).verdict == (
+        "2 of 2 pods are pending, all of them with a negative priority."
+    )
+    assert explained(make.node("a"), spare[0]).verdict == (
+        "1 of 1 pod is pending, with a negative priority."
+    )
+
+
 def test_many_workloads_with_one_reason_share_a_row(explained, make):
     """The workload with the most pods is named. JSON has the rows of the workloads, too."""
     jobs = [pending(make, f"job-{number}-0", f"job-{number}", cpu="9") for number in range(11)]
