@@ -7,7 +7,7 @@ taints. The scheduler does not name the label, its values, or the taint.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fairlead.api.nodes.node_selector import (
@@ -21,19 +21,18 @@ from fairlead.api.nodes.taint import (
     is_tolerated,
     taint_text,
 )
-from fairlead.api.objects import Node, NodeSelectorRequirement, Pod, Taint, Toleration
-from fairlead.api.selector import requirement_matches
+from fairlead.api.objects import Node, Pod, Taint, Toleration
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
 from fairlead.apiserver.kind import CRON_JOB, JOB, POD
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.remedy.affinity import required_terms
 from fairlead.engine.scheduling.remedy.proposals import tolerating
 from fairlead.engine.scheduling.remedy.selector_correction import SelectorCorrection
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import ROLLOUT, workload_of
 from fairlead.whatif.planner.node.readiness import takes_pods
+from fairlead.whatif.snapshot.absent_label import absent_labels
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 _VALUES_MAX: Final = 5
@@ -50,8 +49,6 @@ _POD_SPECS: Final[Mapping[str, str]] = {
 """The path of the pod's spec in the workload, by the kind of the workload."""
 _IMMUTABLE: Final = (POD.kind, JOB.kind)
 
-Labels = Mapping[str, str]
-
 
 def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
     """Yield sentences about the labels or taints because of which `pod` fits no node.
@@ -64,7 +61,7 @@ def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
     nodes = [(one.name, one.labels) for one in built.framework.cluster.table.nodes()]
     spec = pod.pod.spec
     if not any(required_node_affinity_matches(spec, labels, name) for name, labels in nodes):
-        yield from _absent_labels(pod.pod, [labels for _, labels in nodes])
+        yield from absent_labels(pod.pod, [labels for _, labels in nodes])
     elif not built.extenders:  # Extenders may refuse the other nodes, too.
         yield from _untolerated_taints(built, pod)
 
@@ -90,62 +87,6 @@ def correction_sentences(correction: SelectorCorrection | None) -> Iterator[str]
             f"{requirement_words(one.given)} may be a typing error, because {has} "
             f"{requirement_words(one.likely)}: correct {what} of {owner}{again}."
         )
-
-
-def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
-    """Yield a sentence for each label requirement of `pod` that no node meets.
-
-    `nodes` contains the labels of each node. The terms of the node affinity are alternatives; the
-    nodeSelector belongs to each alternative. If each requirement of an alternative is met by some
-    node, but no node meets all requirements, a sentence says so. Yield nothing if a term names a
-    node (matchFields), because such terms are not checked here. An empty term matches no node.
-    """
-    selector = [
-        NodeSelectorRequirement(key=key, operator="In", values=(value,))
-        for key, value in pod.spec.node_selector.items()
-    ]
-    terms = required_terms(pod)
-    alternatives = [selector]
-    if terms:
-        alternatives = [
-            [*selector, *one.match_expressions] for one in terms if one.match_expressions
-        ]
-    if not nodes or any(one.match_fields for one in terms):
-        return
-    meeting = {
-        one: sum(requirement_matches(one, labels) for labels in nodes)
-        for alternative in alternatives
-        for one in alternative
-    }
-    for one, count in meeting.items():
-        if not count:
-            yield _absent_label(one, nodes)
-    for alternative in alternatives:
-        if alternative and all(meeting[one] for one in alternative):
-            parts = [
-                f"{requirement_words(one)} ({counted(meeting[one], 'node')})" for one in alternative
-            ]
-            yield f"No node has all of these: {joined(parts)}."
-
-
-def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
-    """Return a sentence: no node meets the requirement `one`, but nodes have other values."""
-    if one.operator == "Exists":
-        return f"No node has the label {one.key}."
-    if one.operator == "DoesNotExist":
-        return f"Every node has the label {one.key}."
-    values = Counter(labels[one.key] for labels in nodes if one.key in labels)
-    if not values:
-        return f"No node has {requirement_words(one)}; no node has the label {one.key}."
-    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{value or repr(value)} ({counted(n, 'node')})" for value, n in ordered]
-    if len(shown) > _VALUES_MAX:
-        shown[_VALUES_MAX:] = [f"{len(shown) - _VALUES_MAX:,} more"]
-    if one.operator == "NotIn":
-        return f"Every node has one of the excluded values of {one.key}: {joined(shown)}."
-    if len(shown) == 1:
-        return f"No node has {requirement_words(one)}; the only value of {one.key} is {shown[0]}."
-    return f"No node has {requirement_words(one)}; the values of {one.key} are {joined(shown)}."
 
 
 def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:

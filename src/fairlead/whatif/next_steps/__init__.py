@@ -8,6 +8,7 @@
                            volumes reach the new nodes (volume_reach)
     topology_spread        other topology spread constraints, and the rules that keep pods off nodes
                            with room (spread_rule)
+    absent_label           labels that pending pods need and no node has
     autoscaler_limit       higher limits of NodePools and node groups
     quota                  higher limits of quotas that refuse pods
     unavailable_workload   remedies for workloads without a ready pod, and for StatefulSets whose

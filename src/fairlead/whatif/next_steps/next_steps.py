@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.next_steps.breached_budget import add_replicas
@@ -116,6 +117,15 @@ def _add_nodes(context: StepContext) -> Iterator[NextStep]:
     from fairlead.whatif.next_steps.pending_pod import add_nodes  # noqa: PLC0415
 
     return add_nodes(context)
+
+
+def _name_absent_labels(context: StepContext) -> Iterator[NextStep]:
+    if not any(MISMATCH.message in one.reason for one in context.answer.difference.pending):
+        return iter(())
+    # Imported here, because most changes leave no pod pending for this reason.
+    from fairlead.whatif.next_steps.absent_label import name_absent_labels  # noqa: PLC0415
+
+    return name_absent_labels(context)
 
 
 def _raise_limits(context: StepContext) -> Iterator[NextStep]:
@@ -226,6 +236,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
         _RAISE_LIMITS,
         _Row(relax_spread, tries=True),
         _Row(_name_volumes),
+        _Row(_name_absent_labels),
     ),
     OutcomeKind.ERROR: (_RAISE_QUOTAS,),
     OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),

@@ -380,6 +380,39 @@ def test_new_nodes_for_pods_that_wait_are_not_suggested_twice(snapshot, make, we
     assert steps_of(answer) == []
 
 
+@pytest.mark.parametrize(
+    ("disks", "edits", "is_noted"),
+    [
+        pytest.param(["hdd", "nvme"], {}, True, id="no node has the label"),
+        pytest.param(["hdd", "ssd"], {}, False, id="a full node has the label"),
+        pytest.param(
+            ["hdd"],
+            {"set": ("rs/web:spec.minReadySeconds=1",)},
+            False,
+            id="the change edits the pods",
+        ),
+    ],
+)
+def test_labels_that_pending_pods_require_and_no_node_has_are_named(
+    snapshot, make, disks, edits, is_noted
+):
+    """The change deletes the node that had the label."""
+    owner = make.workload("ReplicaSet", replicas=1, cpu="3", nodeSelector={"disk": "ssd"})
+    owner["metadata"]["uid"] = "web"
+    pod = make.pod("web-0", node_name="a", owner="web", cpu="3", nodeSelector={"disk": "ssd"})
+    pod["metadata"]["labels"] = {"app": "web"}
+    others = [make.node(f"b{n}", cpu="2", disk=disk) for n, disk in enumerate(disks)]
+    dump = snapshot(make.node("a", disk="ssd"), *others, owner, pod)
+    answer = what_if(dump, ClusterChange(delete=("node/a",), **edits))
+    assert answer.difference.pending
+    note = (
+        "Pods of rs/default/web are pending because of labels that they require. No node has "
+        "disk=ssd; the values of disk are hdd (1 node) and nvme (1 node)."
+    )
+    assert (note in answer.changed.notes) is is_noted
+    assert any("labels that they require" in one for one in answer.changed.notes) is is_noted
+
+
 def test_an_estimate_of_new_nodes_names_a_lower_bound(snapshot, make):
     """Pods of 3 CPU wait, and a small pod; each new node has 4 CPU."""
     nodes = [make.node("a", cpu="4"), make.node("b", cpu="2")]
