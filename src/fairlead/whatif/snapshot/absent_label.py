@@ -55,7 +55,7 @@ def absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
 
 
 def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
-    """Return a sentence that says that no node meets `one`, and which values nodes have instead."""
+    """Return a sentence: no node meets the requirement `one`, but nodes have other values."""
     if one.operator == "Exists":
         return f"No node has the label {one.key}."
     if one.operator == "DoesNotExist":
