@@ -1194,10 +1194,13 @@ def _removed(effect: Effect) -> str | None:
     renewed = {pod.workload for pod in effect.difference.placed}
     absent = _of_other_nodes(never, effect.changed)
     never = [pod for pod in never if pod not in absent]
-    if absent:
-        verb = "is" if len(absent) == 1 else "are"
-        words = _pods_of_nodes(absent, "fewer ")
+    if fewer := [pod for pod in absent if pod.workload not in renewed]:
+        verb = "is" if len(fewer) == 1 else "are"
+        words = _pods_of_nodes(fewer, "fewer ")
         sentences.append(f"At the end, there {verb} {words} than without the change.")
+    if others := [pod for pod in absent if pod.workload in renewed]:
+        verb = "exists" if len(others) == 1 else "exist"
+        sentences.append(f"{_pods_of_nodes(others)} {verb} only without the change.")
     if fewer := [pod for pod in never if pod.workload not in renewed]:
         verb = "is" if len(fewer) == 1 else "are"
         words = _pods_of(fewer, "fewer pod")

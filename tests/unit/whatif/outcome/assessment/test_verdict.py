@@ -507,6 +507,15 @@ def test_daemon_set_pods_of_nodes_that_an_autoscaler_does_not_add_are_fewer():
     assert verdict_of(effect_of(*runs, NO_DRAIN)).first.sentence == sentence
 
 
+def test_daemon_set_pods_of_other_nodes_are_not_fewer_if_other_nodes_stay():
+    """Without the change, an autoscaler replaces the nodes b and c by the node d."""
+    kept = [agent(one, is_initial=True) for one in "abc"]
+    kept = [replace(one, started_at=0, first_started_at=0) for one in kept]
+    runs = outcome(kept[0], agent("d"), nodes="ad"), outcome(*kept, nodes="abc")
+    sentences = [one.sentence for one in verdict_of(effect_of(*runs, NO_DRAIN)).findings]
+    assert "1 DaemonSet pod exists only without the change." in sentences
+
+
 def test_static_pods_are_removed_with_their_node():
     pods = agent("b", is_initial=True), replace(agent("b", owner=None, is_initial=True), name="s")
     effect = effect_of(outcome(*pods), outcome(nodes="a"), NO_DRAIN)
