@@ -1225,22 +1225,24 @@ def _by_failed_jobs(effect: Effect, deleted: Sequence[PodEnd]) -> str:
 def _moved(effect: Effect) -> str | None:
     """Return a sentence about pods that were not displaced but are on another node.
 
-    Such pods were deleted and created again, or got their first node after the change. Return None
-    if there are no such pods. Also return None if --reschedule is set, because the sentence of
-    `_repacked` then includes these pods.
+    Such pods were deleted and created again, got their first node after the change, or are moved
+    only without the change. Return None if there are no such pods. Also return None if --reschedule
+    is set, because the sentence of `_repacked` then includes these pods.
     """
     if effect.packing:
         return None
-    recreated, stay = effect.difference.recreated, effect.difference.staying
-    known = {pod.key for pod in (*recreated, *stay)}
-    others = [pod for pod in effect.difference.elsewhere if pod.key not in known]
+    found = effect.difference
+    recreated, stay, kept = found.recreated, found.staying, found.unmoved
+    known = {pod.key for pod in (*recreated, *stay, *kept)}
+    others = [pod for pod in found.elsewhere if pod.key not in known]
     where = "on another node" if len(recreated) == 1 else "on other nodes"
-    found = (
+    sentences = (
         _placed(effect, recreated, f"created again {where}"),
         _placed(effect, others, "placed elsewhere"),
         _staying(stay),
+        _unmoved(kept),
     )
-    return " ".join(one for one in found if one) or None
+    return " ".join(one for one in sentences if one) or None
 
 
 def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
@@ -1261,6 +1263,15 @@ def _staying(pods: Sequence[PodEnd]) -> str:
     if len(pods) == 1:
         return f"{_pods_of(pods)} stays on a node that is not in service, and does not run."
     return f"{_pods_of(pods)} stay on nodes that are not in service, and do not run."
+
+
+def _unmoved(pods: Sequence[PodEnd]) -> str:
+    """Return a sentence about `pods`, which only the run without the change moves, or ""."""
+    if not pods:
+        return ""
+    if len(pods) == 1:
+        return f"{_pods_of(pods)} stays on its node, and moves only without the change."
+    return f"{_pods_of(pods)} stay on their nodes, and move only without the change."
 
 
 def _budget_changed(effect: Effect) -> str | None:

@@ -24,6 +24,7 @@ from fairlead.engine.workloads.job.progress import INDEX
 from fairlead.whatif.outcome.comparison.pod_role import (
     PodRole,
     is_created_later,
+    is_kept,
     pod_roles,
     pods_of_deleted_nodes,
 )
@@ -57,6 +58,10 @@ class Move(Struct, frozen=True):
     no zone has a Ready node, no pod is evicted. If the change keeps A from returning, the pods of B
     therefore stay on B. In the run without the change, A returns, and the pods of B are evicted and
     move to A.
+
+    `is_unmoved` is set if the pod has run on `target` since before the change, and only the run
+    without the change moves it. For example, the change prevents an autoscaler from removing the
+    node `target`. At most one of the three flags is set.
     """
 
     pod: PodEnd
@@ -64,12 +69,15 @@ class Move(Struct, frozen=True):
     target: str
     is_recreated: bool = False
     is_staying: bool = False
+    is_unmoved: bool = False
 
     @property
     def how(self) -> str:
         """How a pod that was not displaced came to `target`, in words."""
         if self.is_recreated:
             return "deleted and created again"
+        if self.is_unmoved:
+            return "moves only without the change"
         return "stays on a failed node" if self.is_staying else "placed elsewhere"
 
 
@@ -195,6 +203,11 @@ class Difference(Struct, frozen=True, kw_only=True, dict=True):
         return [one.pod for one in self._not_displaced if one.is_staying]
 
     @property
+    def unmoved(self) -> list[PodEnd]:
+        """The pods of `elsewhere` that only the run without the change moves."""
+        return [one.pod for one in self._not_displaced if one.is_unmoved]
+
+    @property
     def replaced(self) -> list[PodUpdate]:
         """The `updated` pods, except pods whose new version is pending."""
         return [one for one in self.updated if not one.pod.is_pending]
@@ -276,7 +289,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     return Difference(
         placed=tuple(placed),
         completed=completed,
-        moved=tuple(_move(role, failed) for role in elsewhere if role.is_moved),
+        moved=tuple(_move(role, failed, changed) for role in elsewhere if role.is_moved),
         updated=tuple(updated),
         preempted=preempted,
         evicted=evicted,
@@ -296,11 +309,12 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     )
 
 
-def _move(role: PodRole, failed: Container[str]) -> Move:
+def _move(role: PodRole, failed: Container[str], changed: RunOutcome) -> Move:
     """Return the move of the pod in `role`; `failed` are the nodes out of service at the end."""
     target, is_recreated = role.after.node, role.is_recreated
     is_staying = not is_recreated and target in failed
-    return Move(role.after, role.before.node, target, is_recreated, is_staying)
+    is_unmoved = not is_staying and is_kept(role.after, changed)
+    return Move(role.after, role.before.node, target, is_recreated, is_staying, is_unmoved)
 
 
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:

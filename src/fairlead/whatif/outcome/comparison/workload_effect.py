@@ -40,7 +40,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
     the pods in `elsewhere` that were deleted and created again. `moved_by_preemption` counts the
     `moved` pods that were preempted. `staying` counts the pods in `elsewhere` that the change keeps
-    on nodes out of service. `moved_alike` counts the `returned` pods that both runs moved to the
+    on nodes out of service. `unmoved` counts the pods in `elsewhere` that only the run without the
+    change moves. `moved_alike` counts the `returned` pods that both runs moved to the
     same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
     `ended` counts the `completed` and `failed` pods that existed already when the run began.
     `fewer` counts the `removed` pods that never existed in the run with the change. `missing`
@@ -80,6 +81,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     elsewhere: int = 0
     recreated: int = 0
     staying: int = 0
+    unmoved: int = 0
     returned: int = 0
     moved_alike: int = 0
     updated: int = 0
@@ -227,7 +229,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.waited, f"waited {self._wait}{'' if is_short else ' for a node'}"),
             (0 if is_late else self.awaited_node, "waited for the failed node"),
             (self.recreated, "created again elsewhere"),
-            (self.elsewhere - self.recreated - self.staying, "placed elsewhere"),
+            (
+                self.elsewhere - self.recreated - self.staying - self.unmoved,
+                "placed elsewhere",
+            ),
+            (self.unmoved, "moved only without the change"),
             (self.staying, f"on {'a failed node' if self.staying == 1 else 'failed nodes'}"),
             (self.updated, "updated"),
             (self.outdated, "not updated"),
@@ -422,6 +428,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "elsewhere", found.elsewhere
     yield "recreated", found.recreated
     yield "staying", found.staying
+    yield "unmoved", found.unmoved
     yield "returned", list(found.returned)
     yield "moved_alike", list(_moved_alike(found))
     yield "updated", [one.pod for one in found.replaced]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.instant import seconds
+from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.outcome.comparison.difference import difference, moves_within
 from fairlead.whatif.outcome.comparison.effect import effect_of
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
@@ -206,6 +207,19 @@ def test_a_pod_that_was_deleted_and_created_again_is_no_new_pod():
     assert keys(found.elsewhere) == ["ns/p", "ns/x"]
     assert keys(found.recreated) == ["ns/p"]
     assert not found.displaced
+
+
+def test_a_pod_that_only_the_run_without_the_change_moves_stays():
+    """For example, the change prevents an autoscaler from removing the node."""
+    again = {**OLD, "is_initial": False, "started_s": 2}
+    before, after = outcome(pod("q", "b", **again)), outcome(pod("p", "a", **OLD))
+    found = difference(before, after)
+    assert keys(found.unmoved) == keys(found.elsewhere) == ["ns/p"]
+    assert [one.how for one in found.moved] == ["moves only without the change"]
+    effect = effect_of(before, after)
+    assert effect.workloads[0].short_words == "1 moved only without the change"
+    stays = "1 pod of deploy/ns/web stays on its node, and moves only without the change."
+    assert verdict_of(effect).first.sentence == stays
 
 
 @pytest.mark.parametrize("node", ["a", "b"])
