@@ -238,8 +238,11 @@ def _with_named_nodes_kept(
     """Prevent the autoscaler from removing the nodes that `change` names.
 
     Returns (the experiment in which these nodes are protected, the names of the nodes). The
-    protection ends when the change is made. If there is no change, the question is what the
-    autoscaler does from now on, so the experiment does not wait until the cluster is at rest.
+    protection ends when the change is made.
+
+    In two cases, the question is what the autoscaler does from now on: if there is no change, and
+    if the change decides which nodes the autoscaler may remove. The experiment then does not wait
+    until the cluster is at rest, because the autoscaler would have removed the nodes by then.
     """
     if not change.words:
         return replace(without, steps_begin=0), ()
@@ -248,8 +251,14 @@ def _with_named_nodes_kept(
         SCALE_DOWN_DISABLED,
     )
     from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT  # noqa: PLC0415
-    from fairlead.whatif.change.kept_node import keep_nodes, named_nodes  # noqa: PLC0415
+    from fairlead.whatif.change.kept_node import (  # noqa: PLC0415
+        changes_removal,
+        keep_nodes,
+        named_nodes,
+    )
 
+    if changes_removal(script.written, without.initial):
+        return replace(without, steps_begin=0), ()
     names = named_nodes(change, script, without.initial)
     if not names:
         return without, ()

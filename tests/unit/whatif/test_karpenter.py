@@ -546,6 +546,50 @@ def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) 
     assert unchanged.started_at < answer.without.started_at
 
 
+def budget(**spec: Any) -> Json:
+    """A PodDisruptionBudget of the pods of `web`."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec},
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("consolidationPolicy=WhenEmpty", 'NodePool "default" has non-empty consolidation'),
+        ("consolidateAfter=Never", 'NodePool "default" has consolidation disabled'),
+        ('budgets=[{"nodes": "0"}]', "No allowed disruptions for disruption reason"),
+        ("PodDisruptionBudget", "Pdb prevents pod evictions"),
+    ],
+)
+def test_a_change_of_consolidation_is_made_before_nodes_are_consolidated(
+    tmp_path: Path, setting: str, why: str
+) -> None:
+    """Without the change, Karpenter removes two of four half-empty nodes."""
+    path = tmp_path / "budget.json"
+    path.write_text(json.dumps(budget(maxUnavailable=0)))
+    change = ClusterChange(set=(f"nodepool/default:spec.disruption.{setting}",))
+    if setting == "PodDisruptionBudget":
+        change = ClusterChange(apply=(str(path),))
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "d1"}
+    owned = {"labels": {"app": "web"}, "ownerReferences": [{**owner, "controller": True}]}
+    pods = [bound(f"web-{number}", f"n{number}", **owned) for number in range(4)]
+    for one in pods:
+        one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    nodes = [one for number in range(4) for one in (node(f"n{number}"), node_claim(f"n{number}"))]
+    answer = ask(tmp_path, [pool(), *nodes, web(4) | {"kind": "ReplicaSet"}, *pods], change)
+    without, changed = answer.without.autoscaling, answer.changed.autoscaling
+    assert without is not None
+    assert changed is not None
+    assert (without.earlier, without.removed, changed.removed) == ((), 2, 0)
+    assert all(one.startswith(why) for one in changed.staying.values())
+    stay = "2 pods of rs/default/web stay on their nodes, and move only without the change."
+    assert answer.verdict.first.sentence == stay or setting == "PodDisruptionBudget"
+
+
 @pytest.mark.parametrize(
     "change",
     [

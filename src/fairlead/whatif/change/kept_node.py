@@ -5,6 +5,10 @@ this time. If an autoscaler removed a node that the change names, the question w
 Therefore both runs begin with an annotation on these nodes that prevents their removal. When the
 change begins, both runs restore the earlier value of the annotation. So the runs differ only by the
 change.
+
+Some changes decide which nodes the autoscaler may remove. If such a change was made at rest, the
+autoscaler would already have removed these nodes in both runs. Therefore such a change is made at
+the time of the dump, and no node is kept.
 """
 
 from __future__ import annotations
@@ -13,9 +17,9 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
-from fairlead.api.json import text
+from fairlead.api.json import Json, mapping, text
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import NODE, POD_DISRUPTION_BUDGET
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.core.command import Command, PatchObject
@@ -50,6 +54,32 @@ def named_nodes(
         if one.kind is NODE
         if one.ref.name in names or one.metadata.labels.get(NODE_POOL) in pools
     )
+
+
+def changes_removal(written: Iterable[Manifest], initial: Iterable[Manifest]) -> bool:
+    """Return whether `written`, compared with `initial`, decides which nodes may be removed.
+
+    This is so if an object in `written` is a NodePool in `initial` with another `spec.disruption`,
+    or a PodDisruptionBudget that is new or has another spec.
+    """
+    rules = [(one, rule) for one in written if (rule := _removal_rule(one)) is not None]
+    if not rules:
+        return False
+    before = {one.ref: _removal_rule(one) for one in samples(initial)}
+    return any(
+        rule != before.get(one.ref)
+        for one, rule in rules
+        if one.ref in before or one.kind is POD_DISRUPTION_BUDGET
+    )
+
+
+def _removal_rule(one: Manifest) -> Json | None:
+    """Return the part of `one` that decides which nodes may be removed; None if it has none."""
+    if one.kind is POD_DISRUPTION_BUDGET:
+        return mapping(one.value, "spec")
+    if one.kind.kind == NodePool.__name__:
+        return mapping(one.value, "spec", "disruption")
+    return None
 
 
 def keep_nodes(
