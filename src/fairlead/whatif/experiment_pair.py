@@ -346,12 +346,13 @@ def _without_change(
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `script` is the change, which matters in two ways. First, `conditions.load` may name a workload
-    that the change creates. Second, the notes about nodes that were being removed say whether the
-    change deletes these nodes.
+    `script` is the change, which matters in three ways. First, `conditions.load` may name a
+    workload that the change creates. Second, the instance types are also for NodePools that the
+    change creates. Third, the notes about nodes that were being removed say whether the change
+    deletes these nodes.
     """
     autoscaling = with_provider(
-        read_autoscalers(snapshot.source, initial, conditions.autoscale),
+        read_autoscalers(snapshot.source, initial, conditions.autoscale, script.written),
         conditions.provider,
     )
     loads, unread = _loads(snapshot, conditions, script.written)

@@ -241,6 +241,32 @@ def test_a_pod_whose_volume_is_in_a_zone_gets_a_node_there(
     assert not answer.changed.pending
 
 
+def ec2_node_class(name: str) -> Json:
+    """An EC2NodeClass without a spec."""
+    kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
+    return {**kind, "metadata": {"name": name}}
+
+
+def test_a_change_can_apply_the_first_node_pool_and_its_node_class(tmp_path: Path) -> None:
+    """The class allows two pods on a node; in the run without the change, pods are pending."""
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "new"}
+    spec = {"requirements": [], "nodeClassRef": ref}
+    new_class = {**ec2_node_class("new"), "spec": {"kubelet": {"maxPods": 2}}}
+    path = tmp_path / "karpenter.json"
+    items = [new_class, pool(template={"spec": spec})]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    plain = node("n1")
+    plain["metadata"].pop("finalizers")
+    labels = plain["metadata"]["labels"]
+    labels = {key: value for key, value in labels.items() if not key.startswith("karpenter.sh/")}
+    plain["metadata"]["labels"] = labels
+    answer = ask(tmp_path, [plain, web(6)], ClusterChange(apply=(str(path),)))
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert (len(answer.without.pending), len(answer.changed.pending)) == (4, 0)
+    assert found.added == 2
+
+
 @pytest.mark.parametrize(("kubelet", "added"), [({}, 1), ({"maxPods": 2}, 3)])
 def test_max_pods_of_the_node_class_limits_the_pods_of_new_nodes(
     tmp_path: Path, kubelet: Json, added: int

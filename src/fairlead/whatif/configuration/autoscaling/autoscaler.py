@@ -81,14 +81,18 @@ _NOTHING_INSTALLED: Final = (
 
 
 def read_autoscalers(
-    source: str, initial: Sequence[Manifest], options: AutoscaleOptions
+    source: str,
+    initial: Sequence[Manifest],
+    options: AutoscaleOptions,
+    written: Sequence[Manifest] = (),
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
     `options` name the autoscaler. The choice `auto` selects the autoscaler by the first rule that
     matches. First, --node-groups or a Deployment of Cluster Autoscaler selects Cluster Autoscaler.
     Second, NodePools select Karpenter. Third, the ConfigMap with the status of Cluster Autoscaler
-    selects Cluster Autoscaler. Otherwise, no autoscaler acts. Raises InputError.
+    selects Cluster Autoscaler. Otherwise, no autoscaler acts. `written` are the objects that a
+    change writes during the run. Raises InputError.
     """
     stopped = stopped_notes(KARPENTER, initial)
     if is_of_karpenter(options, initial):
@@ -102,7 +106,7 @@ def read_autoscalers(
         )
 
         files = options.instance_types, options.node_pools
-        config, assumed = karpenter_config(source, initial, *files)
+        config, assumed = karpenter_config(source, initial, *files, written)
         config, copied = with_type_dependents(config, initial)
         other = () if cluster_autoscaler_flags(initial) is None else (_NOT_ACTING,)
         return Autoscaling(None, (*stopped, *other, *assumed, *copied), config)

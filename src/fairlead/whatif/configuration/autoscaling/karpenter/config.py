@@ -58,7 +58,10 @@ from fairlead.whatif.configuration.autoscaling.karpenter.kubelet_setting import 
     types_of_classes,
     without_limits,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter.node_class import offered_zones
+from fairlead.whatif.configuration.autoscaling.karpenter.node_class import (
+    created_node_classes,
+    offered_zones,
+)
 from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (
     labels_of_all,
     unchecked_requirements,
@@ -89,10 +92,13 @@ def karpenter_config(
     initial: Sequence[Manifest],
     instance_type_file: str | None = None,
     node_pool_file: str | None = None,
+    written: Sequence[Manifest] = (),
 ) -> tuple[KarpenterConfig, list[str]]:
     """Return (configuration for the cluster `initial`, notes about assumptions).
 
     The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to the cluster's.
+    `written` are the objects that a change writes during the run. Instance types are chosen for
+    their new NodePools and node classes, too, but these NodePools are not in the configuration.
     Raises InputError; its message names the file, or the snapshot `source`.
     """
     about_daemons, initial = daemon_notes(initial), samples(initial)
@@ -100,13 +106,15 @@ def karpenter_config(
     files = () if node_pool_file is None else (read(node_pool_file),)
     added = [one for file in files for one in _karpenter_objects(manifests(file))]
     stated += added
-    pools = _of_kind(stated, "NodePool", NodePool)
+    present = _of_kind(stated, "NodePool", NodePool)
+    pools = [*present, *_created_pools(written, present)]
     if not pools:
         problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
     nodes = sorted((one.node for one in initial if one.kind is NODE), key=name_of_node)
     claims = _of_kind(stated, "NodeClaim", NodeClaim)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
+    initial = [*initial, *created_node_classes(written, initial)]
     # The first machine of a type is its model. Nodes come first, because a NodeClaim has estimates.
     machines = [*nodes, *_awaited_nodes(claims, nodes)]
     limited = nodes_with_limits(pools, initial, machines)
@@ -145,7 +153,7 @@ def karpenter_config(
         *_nodes_of_missing_types(machines, offered, options.well_known_labels),
     )
     config = KarpenterConfig(
-        pools=tuple(pools),
+        pools=tuple(present),
         types=offered,
         class_types={
             ref: instance_types(own, zones, nodes)
@@ -190,6 +198,13 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
         _of_kind(stated, "NodePool", NodePool)
         _of_kind(stated, "NodeClaim", NodeClaim)
         _of_kind(stated, "NodeOverlay", NodeOverlay)
+
+
+def _created_pools(written: Iterable[Manifest], present: Iterable[NodePool]) -> list[NodePool]:
+    """Return the NodePools in `written`, except those that are `present` already."""
+    names = {one.name for one in present}
+    created = _of_kind(list(_karpenter_objects(written)), "NodePool", NodePool)
+    return [one for one in created if one.name not in names]
 
 
 def _awaited_nodes(claims: Iterable[NodeClaim], nodes: Iterable[Node]) -> list[Node]:
