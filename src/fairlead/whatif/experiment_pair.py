@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
-from fairlead.api.text.name_list import joined, listed
+from fairlead.api.text.name_list import joined
 from fairlead.apiserver.kind import CRON_JOB, HORIZONTAL_POD_AUTOSCALER, NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.core.command import ObjectRef
@@ -142,12 +142,12 @@ def experiments_of(
         changed = replace(changed, scheduler=_scheduler(conditions, snapshot, change))
     batch = conditions.batch
     new = replace(batch, source=change.new_batch_config or batch.source)
-    is_same = new == batch and changed.scheduler is without.scheduler
+    about_karpenter, unsimulated = _without_effect(script, snapshot, without)
     without = with_batch(without, batch, changed.steps)
     return ExperimentPair(
         without,
         replace(without, steps=changed.steps, steps_for=changed.steps_for)
-        if is_same
+        if new == batch and changed.scheduler is without.scheduler
         else with_batch(changed, new, changed.steps),
         script.drain,
         (
@@ -158,8 +158,7 @@ def experiments_of(
             *([order] if order else []),
             *_comparison_notes(change, script),
             *_zone_notes(script, without),
-            *(_node_class_notes(script) if without.karpenter else ()),
-            *_node_pool_notes(script, snapshot, without),
+            *about_karpenter,
         ),
         kubelets,
         is_rescheduled=bool(change.reschedule),
@@ -167,7 +166,7 @@ def experiments_of(
         failed_nodes=failed,
         cron_jobs=_cron_jobs(snapshot, script),
         awaited=script.awaited,
-        unsimulated=_unsimulated(script, without),
+        unsimulated=unsimulated,
     )
 
 
@@ -283,44 +282,26 @@ def _comparison_notes(change: ClusterChange, script: ChangeScript) -> Iterator[s
         )
 
 
-def _node_class_notes(script: ChangeScript) -> Iterator[str]:
-    """Yield a note if the change writes node classes of Karpenter."""
-    titles = sorted({one.title for one in script.written if one.kind.kind.endswith("NodeClass")})
-    if titles:
-        yield (
-            "In both runs, Karpenter's new nodes have the settings of the node classes in the "
-            f"dump. The change of {listed(titles)} has no effect on nodes."
-        )
+def _without_effect(
+    script: ChangeScript, snapshot: Snapshot, without: Experiment
+) -> tuple[Iterable[str], str]:
+    """Return (notes, `unsimulated` of an ExperimentPair).
 
-
-def _unsimulated(script: ChangeScript, without: Experiment) -> str:
-    """Return the `unsimulated` of an ExperimentPair."""
+    The notes are about objects of Karpenter and node classes that have no effect.
+    """
     if not (script.written or script.deleted):
-        return ""
+        return (), ""
     # Imported only if it is needed.
     from fairlead.whatif.change.note.unsimulated_node_pool import (  # noqa: PLC0415
-        NODE_POOL_GROUP,
+        karpenter_change,
         unsimulated_change,
     )
 
-    written, deleted = list(script.unsimulated), []
-    if without.karpenter is None:
-        written += [one for one in script.written if one.kind.group == NODE_POOL_GROUP]
-        deleted = [one for one in script.deleted if one.kind.group == NODE_POOL_GROUP]
-    return unsimulated_change(written, deleted)
-
-
-def _node_pool_notes(
-    script: ChangeScript, snapshot: Snapshot, without: Experiment
-) -> Iterator[str]:
-    """Yield a note about the change of Karpenter's objects if Karpenter is not simulated."""
-    if without.karpenter is None and (script.written or script.deleted):
-        from fairlead.whatif.change.note.unsimulated_node_pool import (  # noqa: PLC0415
-            unsimulated_notes,
-        )
-
-        existing = samples(snapshot.manifests)
-        yield from unsimulated_notes(script.written, script.deleted, existing)
+    found = karpenter_change(script.written, script.deleted, samples(snapshot.manifests))
+    by_karpenter = without.karpenter is not None
+    written, deleted = found.unsimulated(by_karpenter=by_karpenter)
+    unsimulated = unsimulated_change((*script.unsimulated, *written), deleted)
+    return found.notes(by_karpenter=by_karpenter), unsimulated
 
 
 def _zone_notes(script: ChangeScript, without: Experiment) -> Iterator[str]:

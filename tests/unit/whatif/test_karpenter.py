@@ -241,10 +241,55 @@ def test_a_pod_whose_volume_is_in_a_zone_gets_a_node_there(
     assert not answer.changed.pending
 
 
+UNCHANGED = "Nothing changes for any pod"
+REPLACE = "nodepool/default:spec.template.metadata.annotations.replace=now"
+
+
 def ec2_node_class(name: str) -> Json:
     """An EC2NodeClass without a spec."""
     kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
     return {**kind, "metadata": {"name": name}}
+
+
+@pytest.mark.parametrize(("kubelet", "added"), [({}, 1), ({"maxPods": 2}, 3)])
+def test_max_pods_of_the_node_class_limits_the_pods_of_new_nodes(
+    tmp_path: Path, kubelet: Json, added: int
+) -> None:
+    """The existing node has 110 pods; a large node has room for six pods more."""
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    node_class = {**ec2_node_class("default"), "spec": {"kubelet": kubelet}}
+    template = {"spec": {"requirements": [], "nodeClassRef": ref}}
+    objects = [pool(template=template), node_class, node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert found.added == added
+    note = "The change of EC2NodeClass default has no effect on nodes here"
+    assert not any(note in one for one in answer.changed.notes)
+    change = ClusterChange(set=("ec2nodeclass/default:spec.kubelet.maxPods=3",))
+    changed = ask(tmp_path, objects, change)
+    [found_note] = [one for one in changed.changed.notes if note in one]
+    assert "In the cluster, Karpenter may replace 1 node, which drift" in found_note
+    but = "Nothing changes for any pod, but the change of EC2NodeClass default is not simulated."
+    assert changed.verdict.first.sentence == but
+
+
+def test_an_annotation_of_the_template_simulates_the_replacement_of_drifted_nodes(
+    tmp_path: Path,
+) -> None:
+    """A note about a node class names this option."""
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    objects = [
+        pool(template={"spec": {"requirements": [], "nodeClassRef": ref}}),
+        {**ec2_node_class("default"), "spec": {"role": "r"}},
+        *(node("n1"), node_claim("n1"), web(2)),
+    ]
+    change = ClusterChange(set=("ec2nodeclass/default:spec.role=other",))
+    [note] = [one for one in ask(tmp_path, objects, change).changed.notes if "To simulate" in one]
+    assert note.endswith(f": --autoscale karpenter --set {REPLACE}")
+    found = ask(tmp_path, objects, ClusterChange(set=(REPLACE,))).changed.autoscaling
+    assert found is not None
+    assert [one.reason for one in found.transitions if not one.came] == ["Drifted"]
 
 
 def test_a_change_can_apply_the_first_node_pool_and_its_node_class(tmp_path: Path) -> None:
@@ -265,30 +310,32 @@ def test_a_change_can_apply_the_first_node_pool_and_its_node_class(tmp_path: Pat
     assert found is not None
     assert (len(answer.without.pending), len(answer.changed.pending)) == (4, 0)
     assert found.added == 2
+    assert not [one for one in answer.changed.notes if "no effect" in one]
 
 
-@pytest.mark.parametrize(("kubelet", "added"), [({}, 1), ({"maxPods": 2}, 3)])
-def test_max_pods_of_the_node_class_limits_the_pods_of_new_nodes(
-    tmp_path: Path, kubelet: Json, added: int
-) -> None:
-    """The existing node has 110 pods; a large node has room for six pods more."""
-    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
-    node_class = {
-        "apiVersion": "karpenter.k8s.aws/v1",
-        "kind": "EC2NodeClass",
-        "metadata": {"name": "default"},
-        "spec": {"kubelet": kubelet},
-    }
-    template = {"spec": {"requirements": [], "nodeClassRef": ref}}
-    objects = [pool(template=template), node_class, node("n1"), web(2)]
-    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
-    found = answer.changed.autoscaling
-    assert found is not None
-    assert found.added == added
-    note = "The change of EC2NodeClass default has no effect on nodes."
-    assert not any(note in one for one in answer.changed.notes)
-    change = ClusterChange(set=("ec2nodeclass/default:spec.kubelet.maxPods=3",))
-    assert any(note in one for one in ask(tmp_path, objects, change).changed.notes)
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        (
+            ClusterChange(set=("ec2nodeclass/default:spec.role=r",)),
+            f"{UNCHANGED}.",
+        ),
+        (
+            ClusterChange(delete=("ec2nodeclass/default",)),
+            f"{UNCHANGED}, but the deletion of EC2NodeClass default is not simulated.",
+        ),
+        (
+            ClusterChange(set=("nodepool/default:spec.disruption.consolidateAfter=30s",)),
+            f"{UNCHANGED}.",
+        ),
+    ],
+)
+def test_only_objects_that_differ_are_not_simulated(change: ClusterChange, verdict: str) -> None:
+    """Karpenter is not simulated."""
+    objects = [pool(), {**ec2_node_class("default"), "spec": {"role": "r"}}, node("n1"), web(1)]
+    listing = {"apiVersion": "v1", "kind": "List", "items": objects}
+    snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
+    assert what_if(snapshot, change).verdict.first.sentence == verdict
 
 
 def bound(name: str, node_name: str, **meta: Any) -> Json:
