@@ -100,7 +100,7 @@ def explain_pods(
         ),
         findings=(
             *_lacking(uncreated),
-            *unbound_claims_of((pod.pod for pod in pending), inventory, _CLAIMS_MAX),
+            *unbound_claims_of((pod.pod for pod in pending), inventory, model.now, _CLAIMS_MAX),
             *_findings(model, nodes),
         ),
         tables=(

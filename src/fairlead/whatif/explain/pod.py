@@ -234,7 +234,7 @@ def explain_pod(
         if explanation.node not in explanation.evaluation.choices:
             more = (*more, *_binding_note(found))
     else:
-        more = (*more, *unbound_claims(found, inventory))
+        more = (*more, *unbound_claims(found, inventory, model.now))
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *volume_places(found, inventory))
         more = (*more, *unsimulated_in_plan(snapshot.manifests, ADDS_NODES))

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
@@ -18,10 +19,12 @@ from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.core.command import pod_ref
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.engine.workloads.volumes.binding_step import lacks_provisioner
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
@@ -224,6 +227,20 @@ def _group_cause(pod: PodInfo, why: str) -> PodCause:
     return PodCause(pod, why, detail=f"explain {target}", is_unschedulable=True)
 
 
+def _awaited_claim(model: ClusterModel, pod: PodInfo) -> str:
+    """Return text about a claim of `pod` whose provisioner does not create a volume, or ""."""
+    volumes = VolumeLookup(model.cluster.related)
+    for name in all_claims(pod.pod):
+        claim = volumes.claim(pod.namespace, name)
+        storage_class = None if claim is None else volumes.class_of(claim)
+        if claim is None or storage_class is None:
+            continue
+        if lacks_provisioner(claim, storage_class, (pod.pod,), model.now):
+            provisioner = storage_class.provisioner
+            return f"PersistentVolumeClaim {name} waits for the provisioner {provisioner}"
+    return ""
+
+
 def _pending_cause(
     model: ClusterModel,
     pod: PodInfo,
@@ -252,6 +269,7 @@ def _pending_cause(
         return PodCause(pod, known[equal], is_unschedulable=True)
     is_tried = condition(pod.pod, "PodScheduled") is not None
     why = "there is room now" if is_tried else "the scheduler has not tried it yet"
+    why = _awaited_claim(model, pod) or why
     if group := labelled_group(pod.pod):
         target = f"podgroup/{pod.namespace}/{group}"
         return PodCause(pod, f"{why}, but its group may wait", detail=f"explain {target}")

@@ -1,6 +1,8 @@
-"""Explains why a pod's PersistentVolumeClaims, which must be bound before scheduling, are unbound.
+"""Explains why a pod's PersistentVolumeClaims are unbound.
 
-The scheduler says only that the pod has unbound immediate claims, and names no claim.
+The scheduler says only that the pod has unbound immediate claims, and names no claim. A claim with
+the mode WaitForFirstConsumer is bound when its pod has a node, so it is explained only if its
+provisioner has not created the volume.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import PersistentVolumeClaim, Pod, StorageClass
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
+from fairlead.engine.workloads.volumes.binding_step import lacks_provisioner
 from fairlead.whatif.snapshot.inventory import Inventory
 
 _DELAYED: Final = "WaitForFirstConsumer"
 
 
-def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
-    """Yield a sentence for each unbound claim that must be bound before `pod` is scheduled.
+def unbound_claims(pod: Pod, inventory: Inventory, now: Instant) -> Iterator[str]:
+    """Yield a sentence for each unbound claim that keeps `pod` pending at `now`, the dump's time.
 
     If the dump has no StorageClasses, the claims with a class are included: the scheduler then
     takes them for claims that must be bound first.
@@ -30,24 +35,27 @@ def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
         found = inventory.get(PERSISTENT_VOLUME_CLAIM, namespace, name)
         if found is None:
             continue
-        spec = decode_as(PersistentVolumeClaim, found.value).spec
-        if not spec.volume_name and (why := _why_unbound(spec.storage_class_name, inventory)):
+        claim = decode_as(PersistentVolumeClaim, found.value)
+        if not claim.spec.volume_name and (why := _why_unbound(claim, pod, inventory, now)):
             yield f"PersistentVolumeClaim {namespace}/{name} is not bound: {why}."
 
 
-def unbound_claims_of(pods: Iterable[Pod], inventory: Inventory, most: int = 1) -> list[str]:
+def unbound_claims_of(
+    pods: Iterable[Pod], inventory: Inventory, now: Instant, most: int = 1
+) -> list[str]:
     """Return sentences about at most `most` claims of `pods`, and about the number of the others.
 
     `unbound_claims` determines the claims.
     """
-    found = (why for pod in pods for why in unbound_claims(pod, inventory))
+    found = (why for pod in pods for why in unbound_claims(pod, inventory, now))
     distinct = list(dict.fromkeys(found))
     rest = len(distinct) - most
     claims = "claim is" if rest == 1 else "claims are"
     return [*distinct[:most], *([f"{rest:,} more {claims} not bound."] if rest > 0 else [])]
 
 
-def _why_unbound(name: str | None, inventory: Inventory) -> str:
+def _why_unbound(claim: PersistentVolumeClaim, pod: Pod, inventory: Inventory, now: Instant) -> str:
+    name = claim.spec.storage_class_name
     if not name:
         return "it has no StorageClass, and no PersistentVolume is bound to it"
     if not inventory.of_kind(STORAGE_CLASS):
@@ -60,7 +68,10 @@ def _why_unbound(name: str | None, inventory: Inventory) -> str:
         return f"StorageClass {name} does not exist"
     storage_class = decode_as(StorageClass, found.value)
     if storage_class.volume_binding_mode == _DELAYED:
-        return ""
+        if not lacks_provisioner(claim, storage_class, (pod,), now):
+            return ""
+        where = f" on node {claim.metadata.annotations[SELECTED_NODE]}"
+        return f"it waits for a volume of the provisioner {storage_class.provisioner}{where}"
     if storage_class.provisioner in NO_PROVISIONER:
         return f"no PersistentVolume is bound to it, and StorageClass {name} has no provisioner"
     return f"it waits for the provisioner {storage_class.provisioner} of StorageClass {name}"

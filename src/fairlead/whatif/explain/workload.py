@@ -195,7 +195,7 @@ def explain_workload(
             *_leaving(model, workload, present),
             *(_surplus_words(workload, surplus, waits=len(kept_ready) < wanted) if surplus
               else _ordered(workload, pods)),
-            *unbound_claims_of((pod.pod for pod in pending), snapshot.inventory()),
+            *unbound_claims_of((pod.pod for pod in pending), snapshot.inventory(), model.now),
             *_unmet(model, pending, snapshot.inventory()),
             *_devices(model, pending),
             *_findings(snapshot, ref, pods, one_more),

@@ -17,6 +17,7 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
+from fairlead.engine.workloads.volumes.controller import Volumes
 from fairlead.whatif.configuration.other_scheduler import no_scheduler
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.recorders.job_recorder import (
@@ -48,6 +49,7 @@ class RunControllers(Struct, frozen=True):
     kubelets: Kubelets
     pod_autoscalers: HorizontalPodAutoscalers
     rolling_drains: RollingDrains
+    volumes: Volumes
     batch: Batch | None
     karpenter: Karpenter | None
     autoscaler: ClusterAutoscaler | None
@@ -179,6 +181,7 @@ def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
         kubelets=engine.find(Kubelets),
         pod_autoscalers=engine.find(HorizontalPodAutoscalers),
         rolling_drains=engine.find(RollingDrains),
+        volumes=engine.find(Volumes),
         batch=None if experiment.batch is None else _batch_of(engine),
         karpenter=None if karpenter is None else _karpenter_of(engine),
         autoscaler=None if experiment.autoscaler is None else _autoscaler_of(engine),

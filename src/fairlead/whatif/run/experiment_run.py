@@ -1010,13 +1010,17 @@ class ExperimentRun:
         if not self._recorder.counts.has_pending():
             return  # Most runs end without pending pods, and reading all pods takes time.
         yield from unknown_schedulers(self._unknown_names(ends))
+        store, failing = self._world.store, self._controllers.volumes.failing
         pending = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
-        if not pending:
-            return
-        store = self._world.store
-        pods = [pod for _, _, pod, node in self._recorder.pods_of(pending) if not node]
-        yield from missing_class_notes(store, self._experiment.initial, pods)
-        yield from failing_provisioner_notes(store, pods, self._start)
+        if pending:
+            yield from missing_class_notes(store, self._experiment.initial, self._unbound(pending))
+        if failing:
+            pending = {one.workload for one in ends if one.is_pending}
+            yield from failing_provisioner_notes(store, self._unbound(pending), failing)
+
+    def _unbound(self, workloads: set[WorkloadRef]) -> Iterator[Pod]:
+        """Yield the pods of `workloads` that have no node."""
+        return (pod for _, _, pod, node in self._recorder.pods_of(workloads) if not node)
 
     def _unknown_names(self, ends: Collection[PodEnd]) -> set[str]:
         """Return the schedulerNames for which pods in `ends` stay pending without a scheduler."""

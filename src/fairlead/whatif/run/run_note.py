@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.codec import decode_as
-from fairlead.api.json import Json
-from fairlead.api.objects import PersistentVolumeClaim, Pod, StorageClass
+from fairlead.api.json import Json, text
+from fairlead.api.objects import PersistentVolumeClaim, Pod
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -22,8 +22,6 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import DeleteObject
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.volumes.binding_step import lacks_provisioner
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.dump_note import (
@@ -102,23 +100,22 @@ def missing_class_notes(
 
 
 def failing_provisioner_notes(
-    store: Store, pending: Iterable[Pod], start: Instant
+    store: Store, pending: Iterable[Pod], failing: Container[str]
 ) -> Iterator[str]:
-    """Yield a note if `pending` pods wait for claims whose provisioners failed in the dump.
+    """Yield a note if `pending` pods wait for `failing` claims.
 
-    `start` is the time of the dump, and `store` has the objects at the end of the run.
+    The provisioners of these claims failed in the dump. `store` has the objects at the end of the
+    run.
     """
     found: dict[str, str] = {}
     for pod in pending:
         for name in all_claims(pod):
-            value = store.find(PERSISTENT_VOLUME_CLAIM, pod.metadata.namespace, name)
-            if value is None:
+            key = f"{pod.metadata.namespace}/{name}"
+            if key not in failing:
                 continue
-            claim = decode_as(PersistentVolumeClaim, value)
-            of_class = store.find(STORAGE_CLASS, "", claim.spec.storage_class_name or "")
-            storage_class = None if of_class is None else decode_as(StorageClass, of_class)
-            if storage_class is not None and lacks_provisioner(claim, storage_class, start):
-                found[claim.key] = storage_class.provisioner
+            value = store.find(PERSISTENT_VOLUME_CLAIM, pod.metadata.namespace, name)
+            wanted = text(value, "spec", "storageClassName")
+            found[key] = text(store.find(STORAGE_CLASS, "", wanted), "provisioner")
     if found:
         claims = "PersistentVolumeClaim" if len(found) == 1 else "PersistentVolumeClaims"
         have = "has" if len(found) == 1 else "have"

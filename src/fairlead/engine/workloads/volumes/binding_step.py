@@ -12,12 +12,14 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundCl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from fairlead.api.pods.facts import condition
 from fairlead.api.pods.volumes import BOUND
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command
@@ -49,6 +51,11 @@ every five minutes.
 
 source: kubernetes-csi/external-provisioner/cmd/csi-provisioner/csi-provisioner.go: retryIntervalMax
 """
+
+
+# The error of PreBind if volumes are not bound within bindTimeoutSeconds (10 minutes).
+# upstream: pkg/scheduler/framework/runtime/framework.go: RunPreBindPlugins
+_NOT_BOUND: Final = 'PreBind plugin "VolumeBinding": binding volumes: '
 
 
 class StepKind(Enum):
@@ -124,23 +131,48 @@ def _provision_step(
 
 
 def lacks_provisioner(
-    claim: PersistentVolumeClaim, storage_class: StorageClass | None, now: Instant
+    claim: PersistentVolumeClaim,
+    storage_class: StorageClass | None,
+    pods: Iterable[Pod],
+    now: Instant,
 ) -> bool:
-    """Return whether `claim`, as it is in a dump of the time `now`, has waited for FAILING_AFTER.
+    """Return whether `claim` has waited for its provisioner for FAILING_AFTER.
 
-    Then the provisioner of `storage_class` does not run, or cannot create the volume. A claim with
-    the mode WaitForFirstConsumer is no evidence, because it is unknown when the scheduler selected
-    its node.
+    Then the provisioner of `storage_class` does not run, or cannot create the volume. `claim` and
+    `pods`, the pods that use it, are as in a dump of the time `now`.
+
+    With the mode WaitForFirstConsumer, the provisioner acts when the scheduler has selected a node
+    in an annotation of the claim. The time of the selection is unknown, but `pods` can show that it
+    was long ago (`_awaits_volumes`).
+
+    upstream: pkg/scheduler/framework/plugins/volumebinding/binder.go: BindPodVolumes
     """
-    is_requested = storage_class is not None and (
-        storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER
-        and storage_class.provisioner not in NO_PROVISIONER
-    )
-    created = claim.metadata.creation_timestamp
-    if not is_requested or claim.spec.volume_name or not created:
+    if storage_class is None or storage_class.provisioner in NO_PROVISIONER:
         return False
+    if claim.spec.volume_name or not _is_old(claim, now):
+        return False
+    if storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
+        return True
+    is_requested = SELECTED_NODE in claim.metadata.annotations
+    return is_requested and any(_awaits_volumes(pod, now) for pod in pods)
+
+
+def _awaits_volumes(pod: Pod, now: Instant) -> bool:
+    """Return whether `pod` shows that the scheduler has waited for its volumes for FAILING_AFTER.
+
+    This is so in two cases. The first attempt to schedule the old `pod` has not ended. Or an
+    attempt has ended with the error that the volumes were not bound in time.
+    """
+    if pod.spec.node_name:
+        return False
+    scheduled = condition(pod, "PodScheduled")
+    return _is_old(pod, now) if scheduled is None else _NOT_BOUND in scheduled.message
+
+
+def _is_old(obj: PersistentVolumeClaim | Pod, now: Instant) -> bool:
+    created = obj.metadata.creation_timestamp
     try:
-        return now - parse_timestamp(created) >= FAILING_AFTER
+        return bool(created) and now - parse_timestamp(created) >= FAILING_AFTER
     except ValueError:  # a hand-written dump
         return False
 

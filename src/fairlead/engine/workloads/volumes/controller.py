@@ -18,7 +18,8 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, sy
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import (
@@ -31,7 +32,7 @@ from fairlead.api.objects import (
     StatefulSet,
     StorageClass,
 )
-from fairlead.api.pods.volumes import BOUND, is_claimed
+from fairlead.api.pods.volumes import BOUND, all_claims, is_claimed
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -230,11 +231,7 @@ class Volumes:
             if any(map(is_claimed, pods[0].spec.volumes)):
                 objects += pods
         if not self._provisions_old:
-            self._failing = {
-                key
-                for key, claim in self._index.claims.items()
-                if lacks_provisioner(claim, self._index.class_of(claim), now)
-            }
+            self._failing = self._failing_claims(objects, now)
         commands: list[Command] = []
         if not self._is_complete:
             commands += self._creator.missing_objects(objects)
@@ -243,6 +240,24 @@ class Volumes:
                 if isinstance(one, kind) and (self._is_complete or not self._is_orphan(one)):
                     commands += self._react(one, now)
         return commands
+
+    @property
+    def failing(self) -> Collection[str]:
+        """The claims (namespace/name) that get no volume because their provisioner fails."""
+        return self._failing
+
+    def _failing_claims(self, objects: Iterable[ApiObject], now: Instant) -> set[str]:
+        """Return the claims whose provisioner fails; `objects` includes the pods with claims."""
+        users: defaultdict[str, list[Pod]] = defaultdict(list)
+        for one in objects:
+            if type(one) is Pod:
+                for name in all_claims(one):
+                    users[f"{one.metadata.namespace}/{name}"].append(one)
+        return {
+            key
+            for key, claim in self._index.claims.items()
+            if lacks_provisioner(claim, self._index.class_of(claim), users[key], now)
+        }
 
     def _is_orphan(self, one: ApiObject) -> bool:
         """Return whether `one` is a volume that was bound to a claim that does not exist."""
