@@ -107,6 +107,7 @@ def consolidate(
         ConsolidationSearch,
         consolidate_answer,
         consolidate_safely,
+        machines,
     )
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
@@ -117,7 +118,7 @@ def consolidate(
         types = read.instance_types(instance_types)
         model, planner = read.model, read.planner()
         rules = read.autoscaler_rules(ignore)
-        names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
+        names = read.nodes("--nodes", nodes) if nodes else machines(model)
         prices, experiment = node_prices(model.table.nodes(), types), read.experiment
         limit = None if most is None else nodes_at_once(most, len(names))
 

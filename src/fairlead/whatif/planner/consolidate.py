@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import INSTANCE_TYPE
+from fairlead.api.well_known_label import INSTANCE_TYPE, is_virtual
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -91,16 +91,17 @@ _FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a
 class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
-    `total` is the number of nodes in the cluster. `candidates` is the number of nodes from which
-    the plan chooses, and `bound` is the minimum number of candidates that must stay. `blockers` are
-    rules, budgets and pods that prevent the removal of nodes. Such a pod fits no other node even if
-    only its own node is emptied. A node in `needed` has no blocker, but the remaining nodes lack
-    room for its pods in addition to the pods of the plan's nodes. A node in `needed_anyway` is
-    blocked by a rule or a budget. Without this blocker, the node would be in `needed`. For the
-    nodes of both lists, `blocker_by_node` contains the pod that does not fit, and the scheduler's
-    reason. `prices` maps nodes to hourly prices; nodes without a known price are missing. `limit`
-    is the maximum number of nodes to remove, None for no limit. `untried` is the number of nodes
-    that were not tried, because the limit was already reached.
+    `total` is the number of nodes in the cluster. Virtual nodes, which have no machine, count only
+    if they are candidates. `left_out` is the number of the other virtual nodes. `candidates` is the
+    number of nodes from which the plan chooses, and `bound` is the minimum number of candidates
+    that must stay. `blockers` are rules, budgets and pods that prevent the removal of nodes. Such a
+    pod fits no other node even if only its own node is emptied. A node in `needed` has no blocker,
+    but the remaining nodes lack room for its pods in addition to the pods of the plan's nodes. A
+    node in `needed_anyway` is blocked by a rule or a budget. Without this blocker, the node would
+    be in `needed`. For the nodes of both lists, `blocker_by_node` contains the pod that does not
+    fit, and the scheduler's reason. `prices` maps nodes to hourly prices; nodes without a known
+    price are missing. `limit` is the maximum number of nodes to remove, None for no limit.
+    `untried` is the number of nodes that were not tried, because the limit was already reached.
 
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
@@ -121,6 +122,7 @@ class ConsolidationPlan(Struct):
     prices: Mapping[str, float] = field(default_factory=dict)
     limit: int | None = None
     untried: int = 0
+    left_out: int = 0
     unsafe: DrainRun | None = None
     has_autoscaler: bool = True
     choice: RemovalChoice = field(default_factory=RemovalChoice)
@@ -140,6 +142,12 @@ class ConsolidationPlan(Struct):
     def saving(self) -> float:
         """The cost per hour of the nodes that can be removed."""
         return float_sum(self.prices.get(name, 0.0) for name in self.removable)
+
+
+def machines(model: ClusterModel) -> list[str]:
+    """Return the nodes of the cluster that have a machine; all nodes if all of them are virtual."""
+    every = list(model.table.nodes())
+    return [one.name for one in every if not is_virtual(one.labels)] or [one.name for one in every]
 
 
 class ConsolidationSearch:
@@ -173,14 +181,17 @@ class ConsolidationSearch:
     def plan(self, limit: int | None = None) -> ConsolidationPlan:
         """Return a plan that removes at most `limit` nodes, still without reasons (`explained`)."""
         choice = self._search.best(limit)
+        candidates, nodes = set(self._nodes), self._planner.model.table.nodes()
+        left_out = sum(is_virtual(one.labels) and one.name not in candidates for one in nodes)
         return ConsolidationPlan(
-            self._planner.model.table.count,
-            len(self._nodes),
+            self._planner.model.table.count - left_out,
+            len(candidates),
             plan_drains(self._planner, choice.chosen, self._progress),
             self._bound,
             prices=self._prices,
             limit=limit,
             untried=len(self._free) - len(choice.chosen) - len(choice.failed),
+            left_out=left_out,
             has_autoscaler=not self._rules.is_assumed,
             choice=choice,
             labels={name: self._planner.model.node(name).labels for name in choice.chosen},
@@ -390,6 +401,7 @@ def consolidate_answer(
     best = found.plan.best
     facts: Json = {
         "nodes": found.total,
+        "virtual_nodes": found.left_out,
         "can_go": len(found.removable),
         "at_most": found.most,
         "max": found.limit,
@@ -502,6 +514,9 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         rest = f"{found.untried:,} {were} not tried"
         sentences.append(f"--max ended the search at {counted(found.limit or 0, 'node')}; {rest}.")
     sentences += _other_nodes(found)
+    if found.left_out:
+        verb = "is" if found.left_out == 1 else "are"
+        sentences.append(f"{counted(found.left_out, 'virtual node')} {verb} left out.")
     sentences += _rules_to_ignore(found)
     sentences.append(_limit(found))
     return sentences

@@ -18,6 +18,7 @@ from fairlead.whatif.planner.consolidate import (
     ConsolidationSearch,
     consolidate_answer,
     consolidate_safely,
+    machines,
 )
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan
@@ -125,6 +126,31 @@ def test_a_fargate_node_stays(planner, make):
     found = consolidated(planner(fargate, make.node("b"), *deployment(make, "web", ["a"])))
     assert found.removable == ["b"]
     assert kept(found) == [("a", BlockCause.EXEMPT, "node/a")]
+
+
+@pytest.mark.parametrize(
+    ("labels", "count", "left_out"),
+    [
+        ({"type": "virtual-kubelet"}, 2, "1 virtual node is left out."),
+        ({"eks.amazonaws.com/compute-type": "fargate"}, 2, "1 virtual node is left out."),
+        ({}, 3, None),
+    ],
+)
+def test_virtual_nodes_do_not_count(planner, make, labels, count, left_out):
+    """No machine can be removed. But if all nodes are virtual, or if they are named, they count."""
+    planner = planner(make.node("a", **labels), make.node("b"), make.node("c"))
+    model = planner.model
+    found = consolidated(planner, names=machines(model))
+    answer = consolidate_answer(found, model, "dump.json", ())
+    assert (found.total, found.candidates) == (count, count)
+    assert [one for one in answer.findings if "left out" in one] == ([left_out] if left_out else [])
+    assert answer.facts["virtual_nodes"] == 3 - count
+    assert consolidated(planner, names=["a"]).total == 3
+
+
+def test_a_cluster_of_virtual_nodes_has_candidates(planner, make):
+    model = planner(make.node("a", type="virtual-kubelet")).model
+    assert machines(model) == ["a"]
 
 
 def test_nothing_else_blocks_a_virtual_node(planner, make):

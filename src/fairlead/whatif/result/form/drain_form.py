@@ -333,7 +333,8 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     """`fairlead consolidate`: which nodes can be removed."""
 
     next_steps: Annotated[list[NextStepForm], about("the commands that carry out the plan")]
-    nodes: Annotated[int, about("number of nodes")]
+    nodes: Annotated[int, about("number of nodes, without `virtual_nodes`")]
+    virtual_nodes: Annotated[int, about("number of Fargate and other virtual nodes, left out")]
     can_go: Annotated[int, about("number of nodes that can be removed")]
     at_most: Annotated[int, about("an upper bound: no plan removes more nodes")]
     max: Annotated[int | None, about("the value of `--max` as a number of nodes, or `null`")]
