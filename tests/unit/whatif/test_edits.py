@@ -881,6 +881,35 @@ def test_a_custom_resource_is_not_scaled_through_a_workload_of_another_purpose(a
         ask([make.node("a"), kafka, operator], scale=("kafka/web=2",))
 
 
+@pytest.mark.parametrize(
+    ("runner", "hint"),
+    [
+        ("StrimziPodSet", "StrimziPodSet default/web runs its pods; fairlead fit --like strimzi"),
+        ("Kafka", "only Deployment, ReplicaSet, StatefulSet, ReplicationController; fairlead fit"),
+    ],
+)
+@pytest.mark.parametrize("selected", [False, True])
+def test_a_hint_names_the_custom_resource_that_runs_most_pods(ask, make, runner, hint, *, selected):
+    """A Kafka controls the resource that runs its brokers, or selects their pods."""
+    meta = {"name": "web", "namespace": "default", "uid": "u"}
+    kafka = {"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", "metadata": meta}
+    kafka["spec"] = {"replicas": 1}
+    pod_set = {"apiVersion": "core.strimzi.io/v1", "kind": "StrimziPodSet", "metadata": {**meta}}
+    if selected:
+        kafka["status"] = {"labelSelector": "app=web"}
+    else:
+        pod_set = controlled(pod_set, kafka)
+    operator = controlled(make.workload("Deployment", "web-entity-operator"), kafka)
+    operator["spec"]["replicas"] = 1
+    owner = pod_set if runner == "StrimziPodSet" else kafka
+    brokers = [controlled(make.pod(f"k-{one}", node_name="a"), owner) for one in range(3)]
+    for one in brokers:
+        one["metadata"]["labels"] = {"app": "web"}
+    with pytest.raises(InputError) as caught:
+        ask([make.node("a"), kafka, pod_set, operator, *brokers], scale=("kafka/web=2",))
+    assert caught.value.problem.startswith(f"a Kafka cannot be scaled; {hint}")
+
+
 def test_a_custom_resource_is_not_scaled_if_its_pods_control_stateful_sets(ask, make):
     """The leaders of a LeaderWorkerSet control the StatefulSets of its workers."""
     meta = {"name": "web", "namespace": "default", "uid": "u"}

@@ -56,7 +56,12 @@ from fairlead.engine.workloads.pod_control.controller_history import template_in
 from fairlead.engine.workloads.pod_control.pod_template import same_template
 from fairlead.engine.workloads.stateful_set.rule import first_updated
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
-from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint, scalable_part
+from fairlead.whatif.change.edit.scale import (
+    autoscaler_of,
+    owned_hint,
+    runner_of,
+    scalable_part,
+)
 from fairlead.whatif.change.note.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.change.owned_object import is_owner, owned_by
 from fairlead.whatif.input.document import Document, read
@@ -375,7 +380,9 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     if manifest.kind not in _WORKLOADS:
         if part := scalable_part(manifest, inventory):
             return replace(new_pods_of(source, part, inventory), title=title)
-        if hint := owned_hint(manifest, inventory):
+        runner = runner_of(manifest, inventory)
+        hint = owned_hint(manifest, inventory) if runner is None else f"; name its {runner.title}"
+        if hint and runner is not manifest:
             raise InputError(source, f"pods of a {manifest.kind.kind} cannot be counted{hint}")
         sample = _pod_of(manifest, inventory)
         if sample is None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.api.json import number
+from fairlead.api.json import number, text
 from fairlead.api.objects import HorizontalPodAutoscaler
+from fairlead.api.pods.facts import controller_of
+from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     DAEMON_SET,
@@ -48,11 +50,17 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     workload = scalable_part(named, inventory) or named
     if workload.kind not in SCALABLE:
         known = ", ".join(kind.kind for kind in SCALABLE)
-        hint = owned_hint(workload, inventory) or f"; only {known}"
+        runner = runner_of(workload, inventory)
+        if runner is None:
+            hint = owned_hint(workload, inventory) or f"; only {known}"
+        else:
+            hint = f"; only {known}" if runner is workload else f"; {runner.title} runs its pods"
         if workload.kind is JOB:
             hint = f"; use --set {target}:spec.parallelism={count}"
+        if runner is not None and runner is not workload:
+            target = f"{runner.kind.kind.lower()}/{runner.ref.key}"
         is_copied = workload.kind.kind not in _NEVER_COPIED
-        if is_copied and any(True for _ in inventory.pods_of(workload)):
+        if is_copied and (runner is not None or any(True for _ in inventory.pods_of(workload))):
             hint += f"; fairlead fit --like {target} counts how many more of its pods fit"
         raise InputError(source, f"a {workload.kind.kind} cannot be scaled{hint}")
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
@@ -67,11 +75,14 @@ def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
 
     The result is also None if the number of replicas is not `spec.replicas` of `owner`: the
     workload then has another purpose. For example, the only Deployment of a Kafka of Strimzi runs
-    an operator, and other custom resources run the brokers. The result is also None if the pods of
-    the workload control StatefulSets, as the leaders of a LeaderWorkerSet do. The controller of the
-    LeaderWorkerSet would create a StatefulSet for each new leader.
+    an operator, and other custom resources run the brokers. The result is also None if `owner`
+    controls pods itself, if `runner_of` returns a resource, or if the pods of the workload control
+    StatefulSets, as the leaders of a LeaderWorkerSet do. The controller of the LeaderWorkerSet
+    would create a StatefulSet for each new leader.
     """
-    if not is_custom(owner.kind.api_version):
+    if not is_custom(owner.kind.api_version) or any(True for _ in inventory.pods_of(owner)):
+        return None
+    if runner_of(owner, inventory) is not None:
         return None
     owned = [one for one in _controlled(owner, inventory, SCALABLE) if _wanted(one)]
     if len(owned) != 1 or _wanted(owned[0]) != number(owner.value, "spec", "replicas"):
@@ -89,6 +100,57 @@ def _pods_control(workload: Manifest, inventory: Inventory) -> bool:
         and owner.kind == POD.kind
     }
     return bool(names) and any(pod.metadata.name in names for pod in inventory.pods_of(workload))
+
+
+def runner_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the custom resource that runs the pods of the custom resource `owner`.
+
+    The result is `owner`, a custom resource that `owner` controls, or the controller of pods that
+    the scale subresource of `owner` selects. Of these, it is the resource that controls the most
+    pods. The result is None if none of these resources controls pods, or if a workload that `owner`
+    controls has at least as many replicas. For example, a Kafka of Strimzi controls StrimziPodSets,
+    which run the brokers, and a Deployment, which runs an operator.
+    """
+    if not is_custom(owner.kind.api_version):
+        return None
+    custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
+    found, owners = [owner, *_selected_owners(owner, inventory, custom)], [owner]
+    for _ in range(_OWNERS_MAX):
+        owners = [one for each in owners for one in _controlled(each, inventory, custom)]
+        found += owners
+    counts = [sum(1 for _ in inventory.pods_of(one)) for one in found]
+    most = max(counts)
+    owned = (one for each in found for one in _controlled(each, inventory, SCALABLE))
+    if most <= max(map(_wanted, owned), default=0):
+        return None
+    return found[counts.index(most)]
+
+
+def _selected_owners(
+    owner: Manifest, inventory: Inventory, kinds: Iterable[Kind]
+) -> Iterator[Manifest]:
+    """Yield the objects of `kinds` that control pods of the scale subresource of `owner`.
+
+    The selector of the subresource is usually in one of two fields of the status.
+    """
+    stated = text(owner.value, "status", "labelSelector") or text(owner.value, "status", "selector")
+    try:
+        selector = parse_selector(stated) if stated else None
+    except SelectorError:
+        selector = None
+    if selector is None:
+        return
+    namespace = owner.ref.namespace
+    near = [
+        one for kind in kinds for one in inventory.of_kind(kind) if one.ref.namespace == namespace
+    ]
+    selected = (
+        controller_of(pod.metadata)
+        for pod in inventory.pods_of(*near)
+        if selector_matches(selector, pod.metadata.labels)
+    )
+    names = {(one.kind, one.api_version, one.name) for one in selected if one is not None}
+    yield from (one for one in near if any(one.is_named_by(*name) for name in names))
 
 
 def owned_hint(owner: Manifest, inventory: Inventory, accepts: Accepts | None = None) -> str:
