@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import DEPLOYMENT
-from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.framework.profile import ALL, DEFAULT_SCHEDULER, PointPlugins, Profile
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change import commands
@@ -75,14 +75,14 @@ class ElasticFit(Struct, frozen=True):
     because new pods use their room. `without_node` is the number of pods of this workload that are
     pending, but have not lost a node. If `outcome` has not settled, `count` is the largest number
     of new pods that had a node at the same time. `filled_at` is the first time at which `count` new
-    pods had a node, or the start of `outcome` if `count` is 0. `owner` is the simulated workload of
-    the new pods. `stop` is the reason why the other new pods have no node, "" if all new pods have
-    a node. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are the
-    pods that the new pods preempted. `lost` is the number of victims that have no node at the end.
-    `breached` are the budgets that these preemptions breached.
+    pods had a node, or the start of `outcome` if `count` is 0. `owners` are the simulated workloads
+    of the new pods. `stop` is the reason why the other new pods have no node, "" if all new pods
+    have a node. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are
+    the pods that the new pods preempted. `lost` is the number of victims that have no node at the
+    end. `breached` are the budgets that these preemptions breached.
     """
 
-    owner: WorkloadRef
+    owners: tuple[WorkloadRef, ...]
     count: int
     tried: int
     stop: str
@@ -121,14 +121,21 @@ def elastic_fit(
     if profile is not None and not preempts:
         scheduler = _SCHEDULER
         experiment = _with_profile(experiment, profile)
-    counts = _counts(pods_max)
+    kept = min(source.kept_pods, pods_max)
+    counts = [kept] if kept else []
+    counts += [one for one in _counts(pods_max) if one > kept]
+    delay = 0
     for number, count in enumerate(counts, 1):
         phase = f"simulation {number} of at most {len(counts)}: {count:,} pods"
-        workload = _workload(source, count, scheduler)
-        run = _with_workload(experiment, source, workload, settles=count == pods_max)
-        found = _found(run_experiment(run, phase, progress).outcome, source, workload, count)
+        workloads = [_workload(source, kept, scheduler)] if kept else []
+        if count > kept:
+            workloads.append(_workload(source, count - kept, scheduler, kept))
+        run = _with_workloads(experiment, source, workloads, delay, settles=count == pods_max)
+        found = _found(run_experiment(run, phase, progress).outcome, source, workloads, count)
         if found.stop:
             break
+        if count == kept:
+            delay = found.filled_at - found.outcome.started_at
     return found
 
 
@@ -175,36 +182,49 @@ def _counts(pods_max: int) -> list[int]:
     return [*found, pods_max]
 
 
-def _with_workload(
-    experiment: Experiment, source: NewPods, workload: Json, *, settles: bool
+def _with_workloads(
+    experiment: Experiment,
+    source: NewPods,
+    workloads: Iterable[Json],
+    delay: DurationNs,
+    *,
+    settles: bool,
 ) -> Experiment:
-    """Return `experiment` with a step that creates `workload`.
+    """Return `experiment` with steps that create `workloads`, each `delay` after the one before it.
 
     The run ends when nothing changes any more. If `settles` is not set, the run also ends as soon
-    as all pods of the workload have a node.
+    as all pods of the workloads have a node.
     """
-    [manifest] = manifests([Document(source.source, workload)])
-    step = ScriptedStep(0, (commands.create(manifest),), source.source, source.title)
-    filled = None if settles else (_ref(workload), workload["spec"]["replicas"])
-    return replace(experiment, steps=(step,), ends_when_filled=filled)
+    found = manifests(Document(source.source, one) for one in workloads)
+    steps = tuple(
+        ScriptedStep(delay * number, (commands.create(one),), source.source, source.title)
+        for number, one in enumerate(found)
+    )
+    filled = () if settles else tuple((_ref(one), one["spec"]["replicas"]) for one in workloads)
+    return replace(experiment, steps=steps, ends_when_filled=filled)
 
 
-def _found(outcome: RunOutcome, source: NewPods, workload: Json, count: int) -> ElasticFit:
-    ref = _ref(workload)
-    own = tuple(pod for pod in outcome.pods.values() if pod.owner == ref)
+def _found(
+    outcome: RunOutcome, source: NewPods, workloads: Iterable[Json], count: int
+) -> ElasticFit:
+    refs = tuple(map(_ref, workloads))
+    own = tuple(pod for pod in outcome.pods.values() if pod.owner in refs)
     displaced = {pod.key for pod in outcome.displaced}
     present = [
-        pod for pod in outcome.pending if str(pod.workload) == source.title and pod.owner != ref
+        pod
+        for pod in outcome.pending
+        if str(pod.workload) == source.title and pod.owner not in refs
     ]
     ousted = tuple(pod for pod in present if pod.key in displaced)
     placed = max(sum(pod.is_placed for pod in own) - len(ousted), 0)
-    with_node = list(_with_node(outcome, ref))
+    with_node = list(_with_node(outcome, refs))
     if not outcome.settled:
         placed = max((placed, *(number for _, number in with_node)))
     filled_at = next((at for at, number in with_node if number >= placed), outcome.started_at)
     stop, refused_by = "", ""
     if placed < count:
-        stop, refused_by = _stop(outcome, own + ousted, f"{ref.kind} {ref.namespace}/{ref.name}")
+        subjects = [f"{ref.kind} {ref.namespace}/{ref.name}" for ref in refs]
+        stop, refused_by = _stop(outcome, own + ousted, subjects)
     if not stop:
         refused_by = "limit"
     keys = {pod.key for pod in own}
@@ -215,7 +235,7 @@ def _found(outcome: RunOutcome, source: NewPods, workload: Json, count: int) -> 
         for workload, number in Counter(pod.workload for pod in preempted).items()
     )
     return ElasticFit(
-        ref,
+        refs,
         placed,
         count,
         stop,
@@ -245,15 +265,17 @@ def _breached(
             yield BreachedBudget(budget.pdb, evicted, evicted - number)
 
 
-def _with_node(outcome: RunOutcome, workload: WorkloadRef) -> Iterator[tuple[Instant, int]]:
-    """Yield (time, number of pods of `workload` with a node) at each change, ordered by time.
+def _with_node(
+    outcome: RunOutcome, workloads: Container[WorkloadRef]
+) -> Iterator[tuple[Instant, int]]:
+    """Yield (time, number of pods of `workloads` with a node) at each change, ordered by time.
 
     If a pod of the same name replaces an evicted pod, the number is lower until the new pod has a
     node.
     """
     waits = defaultdict(list)
     for one in outcome.waits:
-        if one.workload == workload:
+        if one.workload in workloads:
             waits[one.pod].append(one)
     changes: list[tuple[Instant, int]] = []
     for its_waits in waits.values():
@@ -271,12 +293,13 @@ def _ref(workload: Json) -> WorkloadRef:
     return WorkloadRef(workload["kind"], meta["namespace"], meta["name"])
 
 
-def _workload(source: NewPods, count: int, scheduler: str) -> Json:
+def _workload(source: NewPods, count: int, scheduler: str, first: int = 0) -> Json:
     """Return a workload of `count` pods of `source` whose schedulerName is `scheduler`.
 
-    The workload is a StatefulSet if each pod has its own claims, and a ReplicaSet otherwise.
+    The pods are like the pod `first`, counted from 0. The workload is a StatefulSet if each pod has
+    its own claims, and a ReplicaSet otherwise.
     """
-    pod = source.pod(0)
+    pod = source.pod(first)
     meta = {key: pod["metadata"].get(key) or {} for key in ("labels", "annotations")}
     meta["labels"] = {**meta["labels"], _LABEL: source.name}
     template: Mapping[str, Any] = {"metadata": meta, "spec": _always(pod["spec"], scheduler)}
@@ -293,9 +316,10 @@ def _workload(source: NewPods, count: int, scheduler: str) -> Json:
         spec["volumeClaimTemplates"] = list(source.claim_templates)
         spec["template"] = {
             "metadata": meta,
-            "spec": _always(dict(source.template["spec"]), scheduler),
+            "spec": _always(dict(source.template_of(first)["spec"]), scheduler),
         }
-    metadata: Json = {"name": f"{source.name}-fit", "namespace": source.namespace}
+    name = f"{source.name}-fit-new" if first else f"{source.name}-fit"
+    metadata: Json = {"name": name, "namespace": source.namespace}
     # Admission adds to the pods what it added to those of the owner (`ObservedMutations`). A
     # Deployment would scale the ReplicaSet.
     if source.owner is not None and source.owner["kind"] != DEPLOYMENT.kind:
@@ -314,19 +338,21 @@ def _always(spec: Json, scheduler: str) -> Json:
     return {**kept, "restartPolicy": "Always", "schedulerName": scheduler}
 
 
-def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
+def _stop(
+    outcome: RunOutcome, own: tuple[PodEnd, ...], subjects: Container[str]
+) -> tuple[str, str]:
     """Return (`stop`, `refused_by`), the fields of ElasticFit that say why new pods have no node.
 
     `own` are the new pods, and the existing pods whose room new pods use. If some of these pods are
     pending, `stop` is the reason of one pending pod, preferably of a pod that never had a node. If
-    no such pod is pending, `stop` is the first of `outcome.errors` about `subject`, the name of the
-    workload. Return ("", "") if there is no such error.
+    no such pod is pending, `stop` is the first of `outcome.errors` about `subjects`, the names of
+    the workloads. Return ("", "") if there is no such error.
     """
     bound = {one.pod for one in outcome.waits if one.until is not None}
     pending = (pod for pod in own if pod.is_pending)
     waiting = min(pending, key=lambda pod: pod.key in bound, default=None)
     if waiting is None:
-        error = next((one for one in outcome.errors if one.subject == subject), None)
+        error = next((one for one in outcome.errors if one.subject in subjects), None)
         return ("", "") if error is None else (error.message, "admission")
     reasons = {} if outcome.autoscaling is None else outcome.autoscaling.waiting
     if waiting.key in reasons:
@@ -464,7 +490,7 @@ def _reasons(result: ElasticFit) -> ResultTable:
     waiting = result.autoscaling.waiting
     counts = Counter(
         (
-            _NEW_PODS if pod.owner == result.owner else str(pod.workload),
+            _NEW_PODS if pod.owner in result.owners else str(pod.workload),
             (waiting.get(pod.key) or pod.reason).replace(pod.key.rpartition("/")[2], "<pod>"),
         )
         for pod in result.outcome.pods.values()

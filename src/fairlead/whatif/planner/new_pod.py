@@ -186,7 +186,14 @@ class NewPods(Struct, frozen=True):
             "ControllerRevision, so the answer about these pods assumes the newest template."
         )
 
-    def _template_of(self, number: int) -> Mapping[str, Any]:
+    @property
+    def kept_pods(self) -> int:
+        """The number of new pods that get the template of an older revision, if it is known."""
+        kept = self.kept
+        return 0 if kept is None or kept.template is None else max(0, kept.below - self.first)
+
+    def template_of(self, number: int) -> Mapping[str, Any]:
+        """Return the template of the pod `number`, counted from 0."""
         kept = self.kept_by(number)
         return self.template if kept is None or kept.template is None else kept.template
 
@@ -195,7 +202,7 @@ class NewPods(Struct, frozen=True):
 
         If the dump lacks the template of its revision, the pod gets the newest template.
         """
-        template = self._template_of(number)
+        template = self.template_of(number)
         described = template.get("metadata") or {}
         name = self.name_of(number)
         meta: Json = {key: dict(described[key]) for key in _COPIED if described.get(key)}

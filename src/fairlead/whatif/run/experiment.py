@@ -61,8 +61,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     changed for `quiet` (the cluster has settled), but at most `horizon` after the last step. Two
     fields can end such a run earlier; a run with a `duration` ignores them. `ends_when_placed`
     contains keys of pods, each a `namespace/name`. The run ends when all these pods have a node.
-    `ends_when_filled` is (workload, number). The run ends when `number` new pods of the workload
-    have a node. If `awaits_job_deadlines` is set, a settled cluster ends the run only if no
+    `ends_when_filled` has pairs (workload, number). The run ends when `number` new pods of each
+    workload have a node. If `awaits_job_deadlines` is set, a settled cluster ends the run only if no
     unfinished Job exceeds its deadline before the end of the horizon.
 
     The times of the steps and the times of the outcome are measured from `start` plus
@@ -100,7 +100,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     horizon: DurationNs = HORIZON_DEFAULT
     quiet: DurationNs = QUIET
     ends_when_placed: tuple[str, ...] = ()
-    ends_when_filled: tuple[WorkloadRef, int] | None = None
+    ends_when_filled: tuple[tuple[WorkloadRef, int], ...] = ()
     awaits_job_deadlines: bool = False
     compares_packings: bool = False
     known_failures: frozenset[str] = frozenset()

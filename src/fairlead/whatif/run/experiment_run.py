@@ -691,7 +691,8 @@ class ExperimentRun:
         awaited, filled = self._experiment.ends_when_placed, self._experiment.ends_when_filled
         if awaited and self._recorder.are_placed(awaited):
             return True
-        return filled is not None and self._recorder.workloads.placed[filled[0]] >= filled[1]
+        placed = self._recorder.workloads.placed
+        return bool(filled) and all(placed[workload] >= number for workload, number in filled)
 
     def _outcome(self) -> RunOutcome:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()

@@ -182,7 +182,7 @@ def test_a_new_pod_in_the_room_of_a_present_pod_is_not_counted(fitted, make):
         make.pod("other", node_name="a"),
         *expendable(make, "aabb"),
     )
-    placed = [pod for pod in found.outcome.placed if pod.owner == found.owner]
+    placed = [pod for pod in found.outcome.placed if pod.owner in found.owners]
     assert (found.count, len(placed)) == (0, 1)
     assert found.autoscaling.nodes_after == 1
     assert answer.verdict == (
@@ -373,7 +373,36 @@ def test_pods_with_claims_get_claims_of_their_own(fitted, make):
     workload["spec"] |= {"volumeClaimTemplates": claims, "serviceName": "web"}
     found, _ = fitted(make.node("a", pool="a"), workload, storage, like="sts/web")
     assert found.count == 11
-    assert found.owner.kind == "StatefulSet"
+    assert [one.kind for one in found.owners] == ["StatefulSet"]
+
+
+@pytest.mark.parametrize("claims", [False, True])
+@pytest.mark.parametrize(
+    ("partition", "count", "added"),
+    [(0, 3, 2), (1, 4, 2), (3, 5, 2), (40, 12, 2)],
+)
+def test_pods_below_the_partition_get_the_older_template(
+    fitted, make, partition, count, added, *, claims
+):
+    """On three nodes of four cores, pods of the older template need a core, others need three."""
+    workload = make.workload("StatefulSet", replicas=0, cpu="3")
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    workload["spec"] |= {"updateStrategy": rolling, "serviceName": "web"}
+    workload["status"] = {"currentRevision": "web-1", "updateRevision": "web-2"}
+    if claims:
+        template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+        template["spec"]["resources"] = {"requests": {"storage": "1Gi"}}
+        template["spec"]["storageClassName"] = "fast"
+        workload["spec"]["volumeClaimTemplates"] = [template]
+    older = make.workload("StatefulSet", cpu="1")["spec"]["template"]
+    revision = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1}
+    revision |= {"metadata": {"name": "web-1", "namespace": "default"}}
+    revision |= {"data": {"spec": {"template": older}}}
+    storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"}
+    storage |= {"metadata": {"name": "fast"}, "provisioner": "csi.example.com"}
+    storage["volumeBindingMode"] = "WaitForFirstConsumer"
+    found, _ = fitted(make.node("a", pool="a"), workload, revision, storage, like="sts/web")
+    assert (found.count, found.autoscaling.added) == (count, added)
 
 
 def test_reasons_that_differ_by_the_pods_name_count_as_one(fitted, make):
