@@ -245,7 +245,7 @@ def test_new_nodes_of_an_instance_type_have_the_system_of_the_copied_node(
 def test_nodes_of_an_instance_type_copy_one_node(ask, make, write):
     types = write("types.csv", "name,cpu,memory\nbig,16,64Gi\n")
     change = {"add_nodes": 2, "like": "a,b", "instance_type": "big"}
-    with pytest.raises(InputError, match="--like: can name only one node with --instance-type"):
+    with pytest.raises(InputError, match=r"type, not of --like, .*; name the node whose labels"):
         ask([make.node("a"), make.node("b")], Conditions(instance_types=types), **change)
 
 

@@ -982,7 +982,10 @@ def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
 
     found = find_models(change.like, inventory)
     if change.instance_type and len(found.turn) > 1:
-        problem = "can name only one node with --instance-type: its nodes are spread over the zones"
+        problem = (
+            "can name only one node with --instance-type, because the zones of the type, not of "
+            "--like, decide where new nodes are; name the node whose labels and taints they get"
+        )
         raise InputError("--like", problem)
     return found
 
