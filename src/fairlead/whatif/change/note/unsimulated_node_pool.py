@@ -21,8 +21,8 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
-from fairlead.whatif.configuration.autoscaling.karpenter.node_class import is_node_class
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_class import is_node_class
 
 NODE_POOL_GROUP: Final = "karpenter.sh"
 """The API group of NodePools, NodeClaims and NodeOverlays."""

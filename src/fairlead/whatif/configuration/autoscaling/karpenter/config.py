@@ -58,10 +58,7 @@ from fairlead.whatif.configuration.autoscaling.karpenter.kubelet_setting import 
     types_of_classes,
     without_limits,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter.node_class import (
-    created_node_classes,
-    offered_zones,
-)
+from fairlead.whatif.configuration.autoscaling.karpenter.node_class import offered_zones
 from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (
     labels_of_all,
     unchecked_requirements,
@@ -76,6 +73,7 @@ from fairlead.whatif.configuration.autoscaling.place_label import (
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.node_class import created_node_classes
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import samples
 

@@ -41,20 +41,6 @@ class _NodeClassForm(msgspec.Struct):
     status: _StatusForm = msgspec.field(default_factory=_StatusForm)
 
 
-def is_node_class(one: Manifest) -> bool:
-    """Return whether `one` is a node class of a provider, such as an EC2NodeClass."""
-    return one.kind.kind.endswith("NodeClass")
-
-
-def created_node_classes(
-    written: Iterable[Manifest], present: Iterable[Manifest]
-) -> list[Manifest]:
-    """Return the node classes in `written` that are not in `present`."""
-    classes = [one for one in written if is_node_class(one)]
-    known = {one.ref for one in present if is_node_class(one)} if classes else set()
-    return [one for one in classes if one.ref not in known]
-
-
 def offered_zones(
     pools: Sequence[NodePool],
     types: Iterable[StatedType],
