@@ -636,6 +636,7 @@ def budget(**spec: Any) -> Json:
         ("consolidateAfter=Never", 'NodePool "default" has consolidation disabled'),
         ('budgets=[{"nodes": "0"}]', "No allowed disruptions for disruption reason"),
         ("PodDisruptionBudget", "Pdb prevents pod evictions"),
+        ("pod", 'Pod has "karpenter.sh/do-not-disrupt" annotation'),
     ],
 )
 def test_a_change_of_consolidation_is_made_before_nodes_are_consolidated(
@@ -647,6 +648,10 @@ def test_a_change_of_consolidation_is_made_before_nodes_are_consolidated(
     change = ClusterChange(set=(f"nodepool/default:spec.disruption.{setting}",))
     if setting == "PodDisruptionBudget":
         change = ClusterChange(apply=(str(path),))
+    if setting == "pod":
+        pods = (f"pod/web-{number}" for number in range(4))
+        path = "metadata.annotations[karpenter.sh/do-not-disrupt]=true"
+        change = ClusterChange(set=tuple(f"{pod}:{path}" for pod in pods))
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "d1"}
     owned = {"labels": {"app": "web"}, "ownerReferences": [{**owner, "controller": True}]}
     pods = [bound(f"web-{number}", f"n{number}", **owned) for number in range(4)]

@@ -14,18 +14,26 @@ the time of the dump, and no node is kept.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.json import Json, mapping, text
+from fairlead.api.json import mapping, text
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE, POD_DISRUPTION_BUDGET
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import (
+    SAFE_LOCAL_VOLUMES,
+    SAFE_TO_EVICT,
+)
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
-from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT, NODE_POOL
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, deleted_nodes
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.samples import samples
+
+_RULES: Final = (DO_NOT_DISRUPT, SAFE_TO_EVICT, SAFE_LOCAL_VOLUMES)
+"""The annotations of pods that decide whether an autoscaler may remove their node."""
 
 
 def named_nodes(
@@ -59,27 +67,31 @@ def named_nodes(
 def changes_removal(written: Iterable[Manifest], initial: Iterable[Manifest]) -> bool:
     """Return whether `written`, compared with `initial`, decides which nodes may be removed.
 
-    This is so if an object in `written` is a NodePool in `initial` with another `spec.disruption`,
-    or a PodDisruptionBudget that is new or has another spec.
+    This is so if an object in `written` is a PodDisruptionBudget that is new or has another spec.
+    It is also so if an object in `initial` gets another `_removal_rule`.
     """
-    rules = [(one, rule) for one in written if (rule := _removal_rule(one)) is not None]
-    if not rules:
-        return False
-    before = {one.ref: _removal_rule(one) for one in samples(initial)}
+    rules = {one.ref: _removal_rule(one) for one in written if one.kind is not NODE}
+    before = {one.ref: _removal_rule(one) for one in samples(initial) if one.ref in rules}
     return any(
-        rule != before.get(one.ref)
-        for one, rule in rules
-        if one.ref in before or one.kind is POD_DISRUPTION_BUDGET
+        rule != before.get(ref)
+        for ref, rule in rules.items()
+        if ref in before or ref.kind == POD_DISRUPTION_BUDGET.kind
     )
 
 
-def _removal_rule(one: Manifest) -> Json | None:
-    """Return the part of `one` that decides which nodes may be removed; None if it has none."""
+def _removal_rule(one: Manifest) -> object:
+    """Return the parts of `one` that decide which nodes an autoscaler may remove.
+
+    These are the spec of a PodDisruptionBudget, `spec.disruption` of a NodePool, and annotations of
+    pods and of pod templates.
+    """
     if one.kind is POD_DISRUPTION_BUDGET:
         return mapping(one.value, "spec")
     if one.kind.kind == NodePool.__name__:
         return mapping(one.value, "spec", "disruption")
-    return None
+    template = ("spec", "template", "metadata", "annotations")
+    stated = (mapping(one.value, *path) for path in (("metadata", "annotations"), template))
+    return [{key: found[key] for key in _RULES if key in found} for found in stated]
 
 
 def keep_nodes(

@@ -43,8 +43,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import
 )
 from fairlead.engine.core.instant import Instant
 
-_SAFE_TO_EVICT: Final = f"{ANNOTATION_PREFIX}safe-to-evict"
-_SAFE_LOCAL_VOLUMES: Final = f"{ANNOTATION_PREFIX}safe-to-evict-local-volumes"
+SAFE_TO_EVICT: Final = f"{ANNOTATION_PREFIX}safe-to-evict"
+SAFE_LOCAL_VOLUMES: Final = f"{ANNOTATION_PREFIX}safe-to-evict-local-volumes"
 _ON_COMPLETION: Final = "on-completion"
 _KUBE_SYSTEM: Final = "kube-system"
 _REPLICATED: Final = ("ReplicationController", "ReplicaSet", "Job", "StatefulSet")
@@ -192,12 +192,10 @@ class _DrainContext(Struct, frozen=True):
         return DrainDecision.MOVE if is_daemon_set_pod(pod) else None
 
     def safe_to_evict(self, pod: Pod) -> Outcome:
-        return (
-            DrainDecision.MOVE if pod.metadata.annotations.get(_SAFE_TO_EVICT) == "true" else None
-        )
+        return DrainDecision.MOVE if pod.metadata.annotations.get(SAFE_TO_EVICT) == "true" else None
 
     def on_completion(self, pod: Pod) -> Outcome:
-        waits = pod.metadata.annotations.get(_SAFE_TO_EVICT) == _ON_COMPLETION
+        waits = pod.metadata.annotations.get(SAFE_TO_EVICT) == _ON_COMPLETION
         return DrainDecision.WAIT if waits else None
 
     def replicated(self, pod: Pod) -> Outcome:
@@ -218,14 +216,14 @@ class _DrainContext(Struct, frozen=True):
         return DrainDecision.MOVE
 
     def not_safe_to_evict(self, pod: Pod) -> Outcome:
-        if pod.metadata.annotations.get(_SAFE_TO_EVICT) == "false":
+        if pod.metadata.annotations.get(SAFE_TO_EVICT) == "false":
             return BlockingReason.NOT_SAFE_TO_EVICT_ANNOTATION
         return None
 
     def local_storage(self, pod: Pod) -> Outcome:
         if not self.options.skip_nodes_with_local_storage:
             return None
-        safe = pod.metadata.annotations.get(_SAFE_LOCAL_VOLUMES, "").split(",")
+        safe = pod.metadata.annotations.get(SAFE_LOCAL_VOLUMES, "").split(",")
         for volume in pod.spec.volumes:
             on_disk = volume.empty_dir is not None and volume.empty_dir.medium != "Memory"
             if (volume.host_path is not None or on_disk) and volume.name not in safe:
