@@ -527,6 +527,7 @@ def test_a_note_names_the_nodes_that_a_budget_protects_at_the_end(
     found = [note for note in notes if note.startswith(expected)]
     assert len(found) == (change_at is not None)
     assert all(f"change next at {change_at};" in note for note in found)
+    assert found == list(notes[: len(found)])  # before the notes about instance types
 
 
 def test_an_empty_node_is_removed(tmp_path: Path) -> None:

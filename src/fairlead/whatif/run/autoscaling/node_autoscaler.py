@@ -158,6 +158,10 @@ def karpenter_outcome(
     )
 
 
+BUDGETS_FORBID: Final = "Karpenter's disruption budgets allow no disruption"
+"""The beginning of the note of `awaited_budget_notes`."""
+
+
 def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
     """Yield a note about the nodes that Karpenter's budgets protect at `now`, the run's end."""
     awaited = karpenter.awaited_budgets(now)
@@ -165,9 +169,10 @@ def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
         return
     names, change = awaited
     yield (
-        f"Karpenter's disruption budgets allow no disruption of {listed(names)} "
+        f"{BUDGETS_FORBID} of {listed(names)} "
         f"at the end. They change next at {format_timestamp(change)}; what Karpenter does "
-        f"then is not part of this answer."
+        "then is not part of this answer. A scenario with a longer duration (fairlead simulate) "
+        "shows it."
     )
 
 
