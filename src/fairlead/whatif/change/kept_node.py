@@ -18,9 +18,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.json import mapping, text
+from fairlead.api.json import Json, mapping, text
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NODE, POD_DISRUPTION_BUDGET
+from fairlead.apiserver.kind import NODE, POD, POD_DISRUPTION_BUDGET
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import (
     SAFE_LOCAL_VOLUMES,
     SAFE_TO_EVICT,
@@ -34,6 +34,7 @@ from fairlead.whatif.snapshot.samples import samples
 
 _RULES: Final = (DO_NOT_DISRUPT, SAFE_TO_EVICT, SAFE_LOCAL_VOLUMES)
 """The annotations of pods that decide whether an autoscaler may remove their node."""
+_NO_RULE: Final[tuple[Json, Json]] = ({}, {})
 
 
 def named_nodes(
@@ -68,15 +69,16 @@ def changes_removal(written: Iterable[Manifest], initial: Iterable[Manifest]) ->
     """Return whether `written`, compared with `initial`, decides which nodes may be removed.
 
     This is so if an object in `written` is a PodDisruptionBudget that is new or has another spec.
-    It is also so if an object in `initial` gets another `_removal_rule`.
+    It is also so if an object in `initial` gets another `_removal_rule`. A pod that is not a sample
+    of `initial` is assumed to have had no rule: it is new, or a replica of another pod.
     """
     rules = {one.ref: _removal_rule(one) for one in written if one.kind is not NODE}
     before = {one.ref: _removal_rule(one) for one in samples(initial) if one.ref in rules}
-    return any(
-        rule != before.get(ref)
-        for ref, rule in rules.items()
-        if ref in before or ref.kind == POD_DISRUPTION_BUDGET.kind
-    )
+    for ref, rule in rules.items():
+        unless_known = {POD_DISRUPTION_BUDGET.kind: None, POD.kind: _NO_RULE}.get(ref.kind, rule)
+        if rule != before.get(ref, unless_known):
+            return True
+    return False
 
 
 def _removal_rule(one: Manifest) -> object:
@@ -91,7 +93,7 @@ def _removal_rule(one: Manifest) -> object:
         return mapping(one.value, "spec", "disruption")
     template = ("spec", "template", "metadata", "annotations")
     stated = (mapping(one.value, *path) for path in (("metadata", "annotations"), template))
-    return [{key: found[key] for key in _RULES if key in found} for found in stated]
+    return tuple({key: found[key] for key in _RULES if key in found} for found in stated)
 
 
 def keep_nodes(
