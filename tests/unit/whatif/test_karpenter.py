@@ -867,6 +867,22 @@ def test_a_nodeclaim_without_a_node_gets_a_node(tmp_path: Path, provider_id: str
     assert len([one for one in answer.changed.pods.values() if one.is_placed]) == 8
 
 
+def test_the_verdict_names_a_topology_constraint_that_no_new_node_meets(tmp_path: Path) -> None:
+    """Two zones for three pods that exclude each other; the node in z-a is full."""
+    apart = {"topologyKey": "topology.kubernetes.io/zone"}
+    apart["labelSelector"] = {"matchLabels": {"app": "web"}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+    workload = web(0)
+    workload["spec"]["template"]["spec"]["affinity"] = {"podAntiAffinity": required}
+    full = [bound("a", "n1"), bound("b", "n1")]
+    change = ClusterChange(scale=("deploy/default/web=3",))
+    answer = ask(tmp_path, [pool(), node("n1"), node_claim("n1"), *full, workload], change)
+    assert answer.verdict.first.sentence.endswith(
+        "For this pod, karpenter adds no node: unsatisfiable topology constraint for pod "
+        "anti-affinity, key=topology.kubernetes.io/zone."
+    )
+
+
 def test_no_node_is_added_beyond_the_limits(tmp_path: Path) -> None:
     """The answer says in upstream's words why a pod triggers no scale-up."""
     objects = [pool(limits={"cpu": "2"}), node("n1"), web(2)]

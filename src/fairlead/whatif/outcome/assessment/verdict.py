@@ -465,14 +465,15 @@ def autoscaler_reasons(run: RunOutcome, pods: Iterable[PodEnd]) -> str:
     """Return sentences about limits and rules that stop the autoscaler from helping `pods`.
 
     `pods` are pending. The text begins with a space. Returns "" if there are no such limits or
-    rules.
+    rules. Topology constraints are such rules.
     """
-    if run.autoscaling is None or not (run.autoscaling.limits or run.autoscaling.ignored):
+    found = run.autoscaling
+    if found is None or not (found.limits or found.ignored or found.waiting):
         return ""
     # Imported only if it is needed.
     from fairlead.whatif.outcome.autoscaling.reached_limit import without_node_words  # noqa: PLC0415
 
-    words = without_node_words(run.autoscaling, [pod.key for pod in pods])
+    words = without_node_words(found, [pod.key for pod in pods])
     return f" {words}" if words else ""
 
 

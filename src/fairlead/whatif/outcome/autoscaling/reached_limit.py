@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
@@ -13,16 +14,23 @@ if TYPE_CHECKING:
     from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 
 _NAMED_MAX: Final = 3
+# upstream: karpenter pkg/controllers/provisioning/scheduling/topology.go: TopologyError.Error
+_TOPOLOGY: Final = re.compile(r"unsatisfiable topology constraint for [^,]+, key=[^ ]+")
 
 
 def without_node_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
     """Return sentences that say why the autoscaler of `outcome` adds no node for `pods`.
 
-    `pods` are the keys of pending pods. There are two kinds of reasons: a limit is reached, or the
-    autoscaler ignores the pod. `outcome.waiting` has all other reasons. Returns "" if there are no
-    such reasons.
+    `pods` are the keys of pending pods. There are three kinds of reasons: a limit is reached, the
+    autoscaler ignores the pod, or a topology constraint allows no new node. The scheduler's message
+    often lacks the last reason, because existing nodes are rejected for lack of room first.
+    `outcome.waiting` has all other reasons. Returns "" if there are no such reasons.
     """
-    found = (reached_limit_words(outcome.limits, pods), _ignored_words(outcome, pods))
+    found = (
+        reached_limit_words(outcome.limits, pods),
+        _ignored_words(outcome, pods),
+        _topology_words(outcome, pods),
+    )
     return " ".join(filter(None, found))
 
 
@@ -32,6 +40,17 @@ def _ignored_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
     The reasons that concern the most pods come first.
     """
     counts = Counter(outcome.ignored[pod] for pod in pods if pod in outcome.ignored)
+    return _no_node_words(outcome, counts, pods)
+
+
+def _topology_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
+    """Return a sentence about the `pods` whose topology constraints no new node meets, or ""."""
+    found = (_TOPOLOGY.search(outcome.waiting.get(pod, "")) for pod in pods)
+    return _no_node_words(outcome, Counter(one.group() for one in found if one), pods)
+
+
+def _no_node_words(outcome: AutoscalingOutcome, counts: Counter[str], pods: Collection[str]) -> str:
+    """Return a sentence with the reasons in `counts`, which concern some of `pods`, or ""."""
     if not counts:
         return ""
     whom = "these pods" if len(pods) > 1 else "this pod"
