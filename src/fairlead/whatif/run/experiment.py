@@ -62,8 +62,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     fields can end such a run earlier; a run with a `duration` ignores them. `ends_when_placed`
     contains keys of pods, each a `namespace/name`. The run ends when all these pods have a node.
     `ends_when_filled` has pairs (workload, number). The run ends when `number` new pods of each
-    workload have a node. If `awaits_job_deadlines` is set, a settled cluster ends the run only if no
-    unfinished Job exceeds its deadline before the end of the horizon.
+    workload have a node. If `awaits_job_deadlines` is set, a settled cluster ends the run only if
+    no unfinished Job exceeds its deadline before the end of the horizon.
 
     The times of the steps and the times of the outcome are measured from `start` plus
     `steps_begin`. If `steps_begin` is None, the times of the steps are measured from `start`. The
