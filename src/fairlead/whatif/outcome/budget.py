@@ -39,38 +39,32 @@ class BudgetResult(StrEnum):
 class BudgetOutcome(Struct, frozen=True, kw_only=True):
     """The effect of a change on one budget.
 
-    `pdb` is `namespace/name` of the budget, and `rule` is its rule as text. `needed` and
-    `lowest_healthy` are as in BudgetHistory, for the run with the change. `allowed` is the number
-    of disruptions allowed at the start, which is the instant of the change. If the rule is new,
-    this number is already reduced by the evictions that the change makes at this instant.
-
-    `displaced` pods were preempted, were evicted, or were deleted with their nodes. `delayed` pods
-    were evicted after a refusal. `blocked` pods could not be evicted at all. `breaches` is the
-    number of displacements that violated the budget. `allowed_at_end` is the number of disruptions
-    allowed at the end of the run with the change. `allowed_without` is the same for the run without
-    the change. Each of these two numbers is None if the budget does not exist at the end of that
-    run. `shortage` is as in BudgetHistory, for the run with the change. `shortage` is 0 if the
-    shortage in the run without the change is at least as great. `has_new_rule` is set if the change
-    created or deleted the budget, or changed its rule or selector. `selects_none` means that a
-    budget with a new rule selects no pod at the end of the run with the change. `never_allows` is
-    as in BudgetHistory, for the run with the change. `never_allows` is False if a workload of the
-    budget wants more pods than it has at the end.
+    The fields `needed`, `lowest_healthy`, `shortage` and `never_allows` are as in BudgetHistory,
+    for the run with the change.
     """
 
-    pdb: str
-    rule: str
+    pdb: str  # `namespace/name` of the budget
+    rule: str  # the rule of the budget as text
+    # The number of disruptions allowed at the start, which is the instant of the change. If the
+    # rule is new, this number is already reduced by the evictions that the change makes at this
+    # instant.
     allowed: int
     needed: int
     lowest_healthy: int
-    displaced: int
-    delayed: int
-    blocked: int
-    breaches: int
+    displaced: int  # pods that were preempted, were evicted, or were deleted with their nodes
+    delayed: int  # pods that were evicted after a refusal
+    blocked: int  # pods that could not be evicted at all
+    breaches: int  # the number of displacements that violated the budget
+    # The number of disruptions allowed at the end of the run with the change; None if the budget
+    # does not exist then.
     allowed_at_end: int | None
-    allowed_without: int | None
+    allowed_without: int | None  # the same for the run without the change
+    # Whether the change created or deleted the budget, or changed its rule or selector.
     has_new_rule: bool = False
-    shortage: int = 0
+    shortage: int = 0  # 0 if the shortage in the run without the change is at least as great
+    # Whether the rule is new and the budget selects no pod at the end of the run with the change.
     selects_none: bool = False
+    # False if a workload of the budget wants more pods than it has at the end.
     never_allows: bool = False
 
     @property

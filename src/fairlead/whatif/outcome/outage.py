@@ -156,27 +156,23 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     control plane noticed. If the control plane noticed no failure, the times are those of the first
     failure.
 
-    `quiet_at` is the time at which the node's kubelet stopped reporting. From `unready_at` on, the
-    condition Ready was not True. A slow kubelet reports late but never stops, so its `quiet_at` is
-    equal to `unready_at`. At `tainted_at`, the node got a NoExecute taint. `back_at` is the time at
-    which the node last returned to service; None if it is out of service at the end. `returns`
-    counts how often it returned. `pods` counts the pods of the node, and `evicted` counts the
-    deleted pods of the node. A pod that was on several failed nodes in turn counts for each of
-    them. `first_eviction_why` is the reason of the first eviction.
+    A pod that was on several failed nodes in turn counts for each of them.
     """
 
     node: str
     zone: str
+    # The time at which the node's kubelet stopped reporting. A slow kubelet reports late but never
+    # stops; then this is equal to `unready_at`.
     quiet_at: Instant
-    unready_at: Instant | None
-    tainted_at: Instant | None
+    unready_at: Instant | None  # from then on, the condition Ready was not True
+    tainted_at: Instant | None  # the time at which the node got a NoExecute taint
     first_eviction_at: Instant | None
     last_eviction_at: Instant | None
-    back_at: Instant | None
-    pods: int
-    evicted: int
-    returns: int = 0
-    first_eviction_why: str = ""
+    back_at: Instant | None  # the last return to service; None if out of service at the end
+    pods: int  # the number of pods of the node
+    evicted: int  # the number of deleted pods of the node
+    returns: int = 0  # how often the node returned
+    first_eviction_why: str = ""  # the reason of the first eviction
 
     @property
     def failures(self) -> int:
@@ -281,31 +277,27 @@ class Misconception(Struct, frozen=True, kw_only=True):
 class OutageOutcome(Struct, frozen=True, kw_only=True):
     """The failed nodes and the effects on pods; sequences are in order of time, then name.
 
-    `concerned` is the number of pods whose nodes went out of service. `replaced` is the number of
-    these pods whose replacements run at the end. `back_with_node` is the number that run again on
-    their own nodes, which returned. `late_with_node` and `last_with_node` count pods in
-    `back_with_node` whose node failed several times. `late_with_node` counts the pods whose node
-    failed again at least once before they were up. `last_with_node` counts those of them that were
-    up only after the last failure of their node. The other pods are `lost`. `preempted` are the
-    pods that were preempted to make room for replacements. `first_eviction_at` and
-    `last_eviction_at` are None if no pod was evicted; `first_back_at` and `last_back_at` are None
-    if no pod came back. `last_return_at` is the time at which the last pod was back on its own
-    node; None if no pod was.
+    The times of evictions are None if no pod was evicted.
     """
 
-    concerned: int
+    concerned: int  # the number of pods whose nodes went out of service
     evicted: int
     first_eviction_at: Instant | None
     last_eviction_at: Instant | None
-    first_back_at: Instant | None
-    last_back_at: Instant | None
+    first_back_at: Instant | None  # None if no pod came back
+    last_back_at: Instant | None  # None if no pod came back
+    # The time at which the last pod was back on its own node; None if no pod was.
     last_return_at: Instant | None
-    replaced: int
+    replaced: int  # the number of `concerned` pods whose replacements run at the end
+    # The number of `concerned` pods that run again on their own nodes, which returned.
     back_with_node: int
+    # The pods in `back_with_node` whose node failed again at least once before they were up.
     late_with_node: int
-    last_with_node: int
+    last_with_node: int  # those of them that were up only after the last failure of their node
     nodes: tuple[NodeHistory, ...]
+    # The `concerned` pods that neither were replaced nor run again on their own nodes.
     lost: tuple[LostPod, ...]
+    # The pods that were preempted to make room for replacements.
     preempted: tuple[OutagePreemption, ...]
     taints: tuple[RateLimitedTaint, ...]
     zones: tuple[ZoneChange, ...]

@@ -49,42 +49,35 @@ _RECENT: Final = seconds(5 * 60)
 
 
 class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A pod that exists when the run ends.
-
-    `node` is "" if the pod has no node. For a pending pod, `reason` explains why it is pending, and
-    `since` is the time at which it became pending. `started_at` is the time at which it started to
-    run, None if it has not started. `ended_at` is the time at which it completed, None if it has
-    not completed, or completed before the run. `first_started_at` is the first start of the pod or
-    of a pod that it replaces, None if no start was observed. In `requests`, CPU is in millicores,
-    and other resources are in bytes or whole numbers. `is_initial` means that the pod has existed
-    since the start of the run. `is_terminating` means that the deletion of the pod was requested
-    but is not complete. `revision` is the template revision of its `owner`, "" if unknown.
-    `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no node yet,
-    `pinned_to` is the name of the node that it waits for. `awaits_volume_detachment` means that the
-    pod has a node, but waits for a volume that is attached to another node. Such a pod counts as
-    pending. `devices` maps resources such as `gpu.example.com devices` to the number of devices
-    that the pod's claims hold on the node.
-    """
+    """A pod that exists when the run ends."""
 
     namespace: str
     name: str
-    node: str = ""
+    node: str = ""  # "" if the pod has no node
     phase: str = ""
     priority: int = 0
     labels: Mapping[str, str] = {}
-    requests: Mapping[str, int] = {}
+    requests: Mapping[str, int] = {}  # CPU in millicores, other resources in bytes or whole numbers
+    # Maps resources such as `gpu.example.com devices` to the number of devices that the pod's
+    # claims hold on the node.
     devices: Mapping[str, int] = {}
-    reason: str = ""
-    since: Instant = 0
-    started_at: Instant | None = None
+    reason: str = ""  # why the pod is pending
+    since: Instant = 0  # the time at which the pod became pending
+    started_at: Instant | None = None  # the start of the pod, None if it has not started
+    # The first start of the pod or of a pod that it replaces, None if no start was observed.
     first_started_at: Instant | None = None
+    # The time at which the pod completed, None if it has not completed, or completed before the
+    # run.
     ended_at: Instant | None = None
-    is_initial: bool = False
-    is_terminating: bool = False
+    is_initial: bool = False  # whether the pod has existed since the start of the run
+    is_terminating: bool = False  # whether deletion was requested but is not complete
     owner: WorkloadRef | None = None
-    revision: str = ""
-    belongs_to_node: bool = False
+    revision: str = ""  # the template revision of `owner`, "" if unknown
+    belongs_to_node: bool = False  # whether the pod is static or of a DaemonSet
+    # If `belongs_to_node` and the pod has no node yet, the name of the node that it waits for.
     pinned_to: str = ""
+    # Whether the pod has a node, but waits for a volume that is attached to another node. Such a
+    # pod counts as pending.
     awaits_volume_detachment: bool = False
 
     @property
@@ -194,33 +187,30 @@ class PdbBreach(Struct, frozen=True, kw_only=True):
 
 
 class BudgetHistory(Struct, frozen=True, kw_only=True):
-    """A budget during a run; `displaced` and `refused` contain keys of its pods.
+    """A budget during a run.
 
-    `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
-    the end, None if the budget was deleted. `lowest_healthy` is the lowest number of healthy pods
-    during the run, and `needed` is the required number. If the required number changes, both
-    numbers are from the instant at which the budget lacks the most healthy pods. If the budget
-    never lacks healthy pods, the numbers are from the instant with the fewest healthy pods beyond
-    the required number. If the budget has no pod at first and the number of healthy pods never
-    falls, both numbers are from the end. `displaced` pods were preempted, evicted or deleted with
-    their nodes. Evictions of `refused` pods were refused at least once. `shortage` is the largest
-    number of healthy pods that the budget lacked at one instant. An instant counts only if the
-    budget had more healthy pods at an earlier instant. So new pods of a scale-up are not a
-    shortage. `selector` selects the pods of the budget, None if the budget was deleted.
-    `never_allows` is set if the budget at the end needs all its pods. Such a budget allows no
-    disruption even if all its pods are healthy.
+    The fields `needed` and `lowest_healthy` are from one instant. If the required number changes,
+    this is the instant at which the budget lacks the most healthy pods. If the budget never lacks
+    healthy pods, it is the instant with the fewest healthy pods beyond the required number. If the
+    budget has no pod at first and the number of healthy pods never falls, it is the end of the run.
     """
 
     pdb: str
     rule: str
-    allowed: int
-    allowed_at_end: int | None
-    needed: int
-    lowest_healthy: int
+    allowed: int  # the number of disruptions allowed at the start
+    allowed_at_end: int | None  # the number allowed at the end, None if the budget was deleted
+    needed: int  # the required number of healthy pods
+    lowest_healthy: int  # the lowest number of healthy pods during the run
+    # Keys of its pods that were preempted, evicted or deleted with their nodes.
     displaced: tuple[str, ...]
-    refused: tuple[str, ...]
+    refused: tuple[str, ...]  # keys of its pods whose evictions were refused at least once
+    # The largest number of healthy pods that the budget lacked at one instant. An instant counts
+    # only if the budget had more healthy pods at an earlier instant. So new pods of a scale-up are
+    # not a shortage.
     shortage: int = 0
-    selector: LabelSelector | None = None
+    selector: LabelSelector | None = None  # selects the pods of the budget, None if it was deleted
+    # Whether the budget at the end needs all its pods. Such a budget allows no disruption even if
+    # all its pods are healthy.
     never_allows: bool = False
 
 
@@ -282,16 +272,14 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
 
     To find the state at an instant, start with the nodes at the end of the run. Revert all changes
     after that instant, the latest change first.
-
-    For each node that changed, `statuses` contains its status at the start of the run, then the
-    changes. `deleted` are the nodes that existed during the run but not at its end. The pods of
-    deleted nodes are not listed. `out_of_service` are the nodes that are not Ready at the end or
-    whose kubelet does not run.
     """
 
     placements: tuple[PlacementChange, ...]
+    # For each node that changed, its status at the start of the run, then the changes.
     statuses: tuple[NodeStatusChange, ...]
+    # The nodes that existed during the run but not at its end; their pods are not listed.
     deleted: tuple[NodeEnd, ...]
+    # The nodes that are not Ready at the end or whose kubelet does not run.
     out_of_service: tuple[str, ...]
 
 
@@ -384,21 +372,20 @@ class ObjectError(Struct, frozen=True):
 
     The subject is an object whose controller could not create pods, an object that admission
     rejected, or a Job that failed. The subject can also be a pod whose resize is not carried out,
-    or a plugin. If the subject creates pods, `missing` is the number of pods that it lacks at the
-    end, and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks
-    a pod. `revision` is the template revision of these pods, "" if the workload has no revisions or
-    is a DaemonSet. `is_failed_job` means that the subject is a failed Job, which creates no more
-    pods. `is_failing_job` means that the subject is a Job that can no longer succeed, because of
-    failed indexes.
+    or a plugin. The fields `missing`, `workload`, `nodes` and `revision` are set only if the
+    subject creates pods.
     """
 
     subject: str
     message: str
-    missing: int = 0
-    workload: WorkloadRef | None = None
-    nodes: tuple[str, ...] = ()
+    missing: int = 0  # the number of pods that the subject lacks at the end
+    workload: WorkloadRef | None = None  # the workload of the missing pods
+    nodes: tuple[str, ...] = ()  # for a DaemonSet, the nodes on which it lacks a pod
+    # The template revision of the missing pods, "" if the workload has no revisions or is a
+    # DaemonSet.
     revision: str = ""
-    is_failed_job: bool = False
+    is_failed_job: bool = False  # whether the subject is a failed Job, which creates no more pods
+    # Whether the subject is a Job that can no longer succeed, because of failed indexes.
     is_failing_job: bool = False
 
     @property
@@ -439,15 +426,14 @@ class DeletedClaim(Struct, frozen=True):
 
 
 class Recurrence(Struct, frozen=True):
-    """A repeated displacement; `message` describes it.
+    """A repeated displacement.
 
-    `kind` is one of five words. "cycle": pods preempt each other repeatedly. "evictions": an
+    The `kind` is one of five words. "cycle": pods preempt each other repeatedly. "evictions": an
     eviction loop. "rejections" (REJECTIONS): kubelets reject pods of `workload`, and repeatedly
     reject the replacements of these pods. "starving": pods of `workload` were displaced `times`
     times. "wasted" (WASTED): preemptions for a pod of `workload` that does not use the freed room.
 
-    If a loop goes on, the run reports it again, with a higher number in `message`. `cycle` contains
-    the sorted names of the workloads of a cycle; it is empty for the other kinds.
+    If a loop goes on, the run reports it again, with a higher number in `message`.
     """
 
     kind: str
@@ -455,6 +441,7 @@ class Recurrence(Struct, frozen=True):
     at: Instant
     workload: WorkloadRef | None = None
     times: int = 0
+    # The sorted names of the workloads of a cycle; () for the other kinds.
     cycle: tuple[str, ...] = ()
 
     @property
@@ -492,36 +479,11 @@ class DeletedPod(Struct, frozen=True):
 class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
-    `started_at` is the instant at which the steps of the experiment begin. All times and counts
-    start at this instant. `outage` is None if no node failed; `drains` are the rolling drains.
-    `workloads` are the workloads whose pods changed; `workloads_total` counts all workloads.
-    `budgets` are the budgets that exist at the end. Budgets of displaced pods, and of pods whose
-    evictions were refused, are also included. `touched` contains the keys of all pods that changed
-    since the cluster was loaded. `on_deleted_nodes` contains the pods that were on a node when the
-    node was deleted, keyed by `PodEnd.key`. `touched` and `on_deleted_nodes` are None if unknown.
-    `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a node,
-    oldest first. `cluster_history` is None if it was too large to keep. `deleted_claims` omits
-    claims whose controller is a pod. `completed_and_deleted` are pods that completed and were then
-    deleted. `deleted_after_wait` are pods that no node could take for a time, and that were deleted
-    before they completed. `notes` are sentences about rules that did not apply and defaults that
-    were filled in. Notes about images that may be unable to run on the nodes of their pods are also
-    in `image_notes`, and those about failed calls of extenders in `extender_notes`. If the run
-    settled, `ended_at` is the instant of the last change. `next_end` is the next instant at which a
-    pod or a Job would have ended by itself, None if there is none. `kept_revisions` has the
-    StatefulSets and DaemonSets with an update strategy that keeps pods at an old revision. The
-    value of each is the lowest ordinal that the workload updates, None if the workload updates no
-    pods. `update_revisions` has the newest revision of each StatefulSet and DaemonSet that has pods
-    of another revision, or pods without a revision label. `deleted_namespaces` are the namespaces
-    that the steps delete. `failing_revisions` are the revisions whose pods fail to start in the
-    dump; new pods of these revisions do not start either. `unfinished_resizes` are the keys of
-    running pods that keep their former resources although the steps resize them. `awaited_removals`
-    are the times at which the node autoscaler may remove nodes, one for each node.
-    `awaited_removals` is () if the run settled, or if the run also waited for other changes.
-    `kubectl_drain` is the result of kubectl's checks when the drains of steps begin.
+    All times and counts start at `started_at`.
     """
 
-    started_at: Instant
-    ended_at: Instant
+    started_at: Instant  # the instant at which the steps of the experiment begin
+    ended_at: Instant  # if the run settled, the instant of the last change
     settled: bool
     pods: Mapping[str, PodEnd]
     preempted: tuple[Preempted, ...]
@@ -537,31 +499,52 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     samples: tuple[PodCountSample, ...]
     choices_among_equals: int
     jobs: JobsOutcome = NO_JOBS
-    outage: OutageOutcome | None = None
-    drains: tuple[DrainProgress, ...] = ()
+    outage: OutageOutcome | None = None  # None if no node failed
+    drains: tuple[DrainProgress, ...] = ()  # the rolling drains
+    # Sentences about rules that did not apply and defaults that were filled in.
     notes: tuple[str, ...] = ()
+    # The `notes` about images that may be unable to run on the nodes of their pods.
     image_notes: tuple[str, ...] = ()
-    extender_notes: tuple[str, ...] = ()
+    extender_notes: tuple[str, ...] = ()  # the `notes` about failed calls of extenders
+    # The workloads whose pods changed.
     workloads: Mapping[WorkloadRef, WorkloadReadiness] = field(default_factory=dict)
-    workloads_total: int = 0
+    workloads_total: int = 0  # the number of all workloads
+    # The budgets that exist at the end. Also the budgets of displaced pods, and of pods whose
+    # evictions were refused.
     budgets: tuple[BudgetHistory, ...] = ()
+    # The keys of all pods that changed since the cluster was loaded; None if unknown.
     touched: frozenset[str] | None = None
+    # The pods that were on a node when the node was deleted, keyed by `PodEnd.key`; None if
+    # unknown.
     on_deleted_nodes: Mapping[str, PodEnd] | None = None
     rest: Rest = AT_REST
-    autoscaling: AutoscalingOutcome | None = None
-    waits: tuple[PodWait, ...] = ()
+    autoscaling: AutoscalingOutcome | None = None  # None if no node autoscaler acted
+    waits: tuple[PodWait, ...] = ()  # the pods' waits for a node, oldest first
     pod_autoscalers: tuple[PodAutoscalerOutcome, ...] = ()
-    cluster_history: ClusterHistory | None = None
-    deleted_claims: tuple[DeletedClaim, ...] = ()
-    completed_and_deleted: tuple[PodEnd, ...] = ()
+    cluster_history: ClusterHistory | None = None  # None if it was too large to keep
+    deleted_claims: tuple[DeletedClaim, ...] = ()  # without claims whose controller is a pod
+    completed_and_deleted: tuple[PodEnd, ...] = ()  # pods that completed and were then deleted
+    # Pods that no node could take for a time, and that were deleted before they completed.
     deleted_after_wait: tuple[DeletedPod, ...] = ()
+    # The next instant at which a pod or a Job would have ended by itself, None if there is none.
     next_end: Instant | None = None
+    # The StatefulSets and DaemonSets with an update strategy that keeps pods at an old revision.
+    # The value of each is the lowest ordinal that the workload updates, None if the workload
+    # updates no pods.
     kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
+    # The newest revision of each StatefulSet and DaemonSet that has pods of another revision, or
+    # pods without a revision label.
     update_revisions: Mapping[WorkloadRef, str] = field(default_factory=dict)
+    # The result of kubectl's checks when the drains of steps begin.
     kubectl_drain: KubectlDrain = NO_DRAIN
-    deleted_namespaces: frozenset[str] = frozenset()
+    deleted_namespaces: frozenset[str] = frozenset()  # the namespaces that the steps delete
+    # The revisions whose pods fail to start in the dump. New pods of these revisions do not start
+    # either.
     failing_revisions: frozenset[Revision] = frozenset()
+    # The keys of running pods that keep their former resources although the steps resize them.
     unfinished_resizes: frozenset[str] = frozenset()
+    # The times at which the node autoscaler may remove nodes, one for each node. () if the run
+    # settled, or if the run also waited for other changes.
     awaited_removals: tuple[Instant, ...] = ()
 
     def __repr__(self) -> str:

@@ -100,29 +100,24 @@ class WorkloadRef(Struct, frozen=True, order=True, cache_hash=True):
 
 
 class WorkloadReadiness(Struct, frozen=True, kw_only=True):
-    """The numbers of ready pods of a workload during a run.
+    """The numbers of ready pods of a workload during a run."""
 
-    `wanted` is the number of pods that should be ready at the end. `before`, `lowest` and `at_end`
-    are the numbers of pods that were ready at the start, at the worst moment and at the end.
-    `lowest_for` is the total time for which only `lowest` pods were ready, and `gaps` is the number
-    of separate periods in this time. `lowest_for` is None if `lowest` is less than `wanted` and the
-    number of ready pods remains at `lowest` until the end. If `has_ended`, the time from the last
-    change of the number to the end of the run does not count. `ready_counts` has each change of the
-    number of ready pods: the time of the change and the new number. `ready_counts` is () for
-    permanent workloads, and for other workloads, such as Jobs, if `has_ended` is False. `history`
-    has the same changes for workloads that a HorizontalPodAutoscaler scales during the run;
-    otherwise `history` is (). `failed_indexes` are the indexes that an Indexed Job does not try
-    again.
-    """
-
-    wanted: int
-    before: int
-    lowest: int
+    wanted: int  # the number of pods that should be ready at the end
+    before: int  # ready at the start
+    lowest: int  # ready at the worst moment
+    # The total time for which only `lowest` pods were ready. None if `lowest` is less than `wanted`
+    # and the number of ready pods remains at `lowest` until the end. If `has_ended`, the time from
+    # the last change of the number to the end of the run does not count.
     lowest_for: DurationNs | None
-    at_end: int
-    gaps: int = 1
+    at_end: int  # ready at the end
+    gaps: int = 1  # the number of separate periods in `lowest_for`
+    # Each change of the number of ready pods: the time of the change and the new number. () for
+    # permanent workloads, and for other workloads, such as Jobs, if `has_ended` is False.
     ready_counts: tuple[tuple[Instant, int], ...] = ()
+    # The same changes for workloads that a HorizontalPodAutoscaler scales during the run, otherwise
+    # ().
     history: tuple[tuple[Instant, int], ...] = ()
+    # The indexes that an Indexed Job does not try again.
     failed_indexes: frozenset[int] = frozenset()
 
     @property

@@ -55,23 +55,21 @@ class GroupOutcome(Struct, frozen=True):
     """A node group: its limits, its nodes before and after the run, its node hours and their cost.
 
     For Karpenter a group is an instance type and capacity type of a NodePool. The prices of the
-    nodes of such a group can differ between zones. `maximum` is None if nothing limits the number
-    of nodes. `has_price` is False if the price of a node is unknown. `cost_per_hour` is the cost of
-    the nodes at the end, and `cost` is the cost of the node hours. If `has_price` is False, each
-    cost that includes a node is None.
+    nodes of such a group can differ between zones. If `has_price` is False, each cost that includes
+    a node is None.
     """
 
     group: str
     minimum: int
-    maximum: int | None
+    maximum: int | None  # None if nothing limits the number of nodes
     before: int
     after: int
     added: int
     removed: int
     node_hours: float
-    has_price: bool
-    cost_per_hour: float | None
-    cost: float | None
+    has_price: bool  # False if the price of a node is unknown
+    cost_per_hour: float | None  # the cost of the nodes at the end
+    cost: float | None  # the cost of the node hours
     instance_type: str = ""
 
     def prolonged(self, hours: float) -> GroupOutcome:
@@ -84,38 +82,36 @@ class GroupOutcome(Struct, frozen=True):
 class AutoscalingOutcome(Struct, frozen=True):
     """The effects of a node autoscaler in a run.
 
-    `transitions` are the additions and removals of nodes. `waiting` maps pods to the reasons why
-    they trigger no scale-up. `staying` maps nodes to the reasons why they are not removed.
-    `undelivered` counts, by group or NodePool, machines that the provider lacked. `earlier` are the
-    transitions before the change; the other fields do not include them. `pauses` are the times in
-    which Cluster Autoscaler stops because of unready nodes. `refused` are pods that got a node
-    late, because the autoscaler had a reason to add no node for them. `estimated_prices` are the
-    instance types with an estimated price. `drifted` maps the drifted nodes that Karpenter has
-    not replaced at the end to the reasons, "" for a node that could be replaced then. `limits` maps
-    pods in `waiting` to the limits without which they would get a new node. `ignored` contains the
-    pods in `waiting` that the autoscaler ignores without an event. `limited_use` is the greatest
-    capacity that the nodes of each NodePool had, by resource that the NodePool limits. `members`
-    are the names of the nodes of each group of Cluster Autoscaler, and `nodes_max` is its
-    --max-nodes-total, 0 without a limit. `totals` are Cluster Autoscaler's limits on the cores,
-    memory and GPUs of all nodes, such as --cores-total.
+    Only `earlier` includes effects before the change.
     """
 
     autoscaler: str
     groups: tuple[GroupOutcome, ...]
-    transitions: tuple[NodeTransition, ...]
-    waiting: Mapping[str, str]
-    staying: Mapping[str, str]
+    transitions: tuple[NodeTransition, ...]  # the additions and removals of nodes
+    waiting: Mapping[str, str]  # {pod: the reason why it triggers no scale-up}
+    staying: Mapping[str, str]  # {node: the reason why it is not removed}
+    # The number of machines that the provider lacked, by group or NodePool.
     undelivered: Mapping[str, int] = field(default_factory=dict)
-    earlier: tuple[NodeTransition, ...] = ()
+    earlier: tuple[NodeTransition, ...] = ()  # the transitions before the change
+    # The times in which Cluster Autoscaler stops because of unready nodes.
     pauses: tuple[Pause, ...] = ()
+    # Pods that got a node late, because the autoscaler had a reason to add no node for them.
     refused: tuple[RefusedPods, ...] = ()
-    estimated_prices: frozenset[str] = frozenset()
+    estimated_prices: frozenset[str] = frozenset()  # the instance types with an estimated price
+    # Maps the drifted nodes that Karpenter has not replaced at the end to the reasons, "" for a
+    # node that could be replaced then.
     drifted: Mapping[str, str] = field(default_factory=dict)
+    # Maps pods in `waiting` to the limits without which they would get a new node.
     limits: Mapping[str, tuple[ReachedLimit, ...]] = field(default_factory=dict)
+    # Maps pods in `waiting` that the autoscaler ignores without an event to the reasons.
     ignored: Mapping[str, str] = field(default_factory=dict)
+    # The greatest capacity that the nodes of each NodePool had, by resource that the NodePool
+    # limits.
     limited_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    # The names of the nodes of each group of Cluster Autoscaler.
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    nodes_max: int = 0
+    nodes_max: int = 0  # Cluster Autoscaler's --max-nodes-total, 0 without a limit
+    # Cluster Autoscaler's limits on the cores, memory and GPUs of all nodes, such as --cores-total.
     totals: tuple[TotalLimit, ...] = ()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:

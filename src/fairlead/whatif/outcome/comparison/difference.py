@@ -48,27 +48,23 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 class Move(Struct, frozen=True):
     """A pod that the change moves from the node `origin` to the node `target`.
 
-    `origin` is the pod's node at the end of the run without the change, and `target` is the pod's
-    node at the end of the run with the change. In a result of `moves_within`, `origin` is the node
-    from which the run displaced the pod.
-
-    `is_recreated` is set if the pod was deleted after the change, and `pod` is a new pod in its
-    place. `is_staying` is set if the pod stays on a failed node: `is_recreated` is False, and
-    `target` is not in service at the end. For example, zones A and B, the only zones, fail. While
-    no zone has a Ready node, no pod is evicted. If the change keeps A from returning, the pods of B
-    therefore stay on B. In the run without the change, A returns, and the pods of B are evicted and
-    move to A.
-
-    `is_unmoved` is set if the pod has run on `target` since before the change, and only the run
-    without the change moves it. For example, the change prevents an autoscaler from removing the
-    node `target`. At most one of the three flags is set.
+    In a result of `moves_within`, `origin` is the node from which the run displaced the pod. At
+    most one of the three flags is set.
     """
 
     pod: PodEnd
-    origin: str
-    target: str
+    origin: str  # the pod's node at the end of the run without the change
+    target: str  # the pod's node at the end of the run with the change
+    # Whether the pod was deleted after the change, and `pod` is a new pod in its place.
     is_recreated: bool = False
+    # Whether the pod stays on a failed node: `is_recreated` is False, and `target` is not in
+    # service at the end. For example, zones A and B, the only zones, fail. While no zone has a
+    # Ready node, no pod is evicted. If the change keeps A from returning, the pods of B therefore
+    # stay on B. In the run without the change, A returns, and the pods of B are evicted and move to
+    # A.
     is_staying: bool = False
+    # Whether the pod has run on `target` since before the change, and only the run without the
+    # change moves it. For example, the change prevents an autoscaler from removing `target`.
     is_unmoved: bool = False
 
     @property
@@ -113,53 +109,47 @@ class NotCreated(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True, kw_only=True, dict=True):
-    """All effects that only the run with the change has.
+    """All effects that only the run with the change has."""
 
-    - `placed`: pods that have a node only with the change
-    - `completed`: pods that started and ended (completed or failed) after the change, if more pods
-      of their workload did so than without the change
-    - `moved`: pods (displaced or not) that are on another node than without the change
-    - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
-    - `not_created`: displaced pods, and deleted pods, if their workload still wants them but has
-      not created them again. A deleted pod of a StatefulSet may only wait until pods with lower
-      ordinals are ready. A deleted pod of any other kind of workload is listed only if the API
-      server refuses its replacement
-    - `returned`: pods that were displaced, but end on the same node as without the change
-    - `removed`: pods that exist only without the change, because the change deletes them or
-      prevents their creation. Pods in `gone` and `not_created` are left out. Examples are pods
-      whose workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard
-      pods of OpenShift. Further examples are displaced pods that their workload no longer needs,
-      displaced pods of a deleted namespace, and pods that only a finalizer keeps. The run without
-      the change may create a replacement that the other run does not create. This replacement is
-      not in `removed` if the old pod is lost on a failed node in the other run
-    - `fewer`: the pods in `removed` that the run without the change creates, after the time of the
-      change
-    - `reallocated`: the resources whose requested total changes
-    - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
-      listed once
-    - `pods_on_failed_nodes`: the number of pods that are on failed nodes because of the change, or
-      stay there longer because of it
-    - `recovered_after`: the time from the change until the last affected pod started and the last
-      pod of a failed node was up again. The affected pods are the displaced, moved, updated, new
-      and completed pods. None if at the end an affected pod neither runs nor has completed
-    """
-
-    placed: tuple[PodEnd, ...]
+    placed: tuple[PodEnd, ...]  # pods that have a node only with the change
+    # Pods that started and ended (completed or failed) after the change, if more pods of their
+    # workload did so than without the change.
     completed: tuple[PodEnd, ...]
+    # Pods (displaced or not) that are on another node than without the change.
     moved: tuple[Move, ...]
     updated: tuple[PodUpdate, ...]
     preempted: tuple[Preempted, ...]
     evicted: tuple[Evicted, ...]
     pending: tuple[PodEnd, ...]
+    # Pods that were displaced, or whose node was deleted, and that nothing replaces.
     gone: tuple[PodEnd, ...]
+    # Displaced pods, and deleted pods, if their workload still wants them but has not created them
+    # again. A deleted pod of a StatefulSet may only wait until pods with lower ordinals are ready.
+    # A deleted pod of any other kind of workload is listed only if the API server refuses its
+    # replacement.
     not_created: tuple[NotCreated, ...]
+    # Pods that exist only without the change, because the change deletes them or prevents their
+    # creation. Pods in `gone` and `not_created` are left out. Examples are pods whose workload has
+    # fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods of OpenShift.
+    # Further examples are displaced pods that their workload no longer needs, displaced pods of a
+    # deleted namespace, and pods that only a finalizer keeps. The run without the change may create
+    # a replacement that the other run does not create. This replacement is not in `removed` if the
+    # old pod is lost on a failed node in the other run.
     removed: tuple[PodEnd, ...]
+    # The pods in `removed` that the run without the change creates, after the time of the change.
     fewer: tuple[PodEnd, ...]
+    # Pods that were displaced, but end on the same node as without the change.
     returned: tuple[PodEnd, ...]
-    reallocated: tuple[str, ...]
+    reallocated: tuple[str, ...]  # the resources whose requested total changes
     pdb_breaches: tuple[PdbBreach, ...]
+    # Pods that were preempted or evicted, or whose node was deleted; each pod is listed once.
     displaced: tuple[PodEnd, ...]
+    # The number of pods that are on failed nodes because of the change, or stay there longer
+    # because of it.
     pods_on_failed_nodes: int
+    # The time from the change until the last affected pod started and the last pod of a failed node
+    # was up again. The affected pods are the displaced, moved, updated, new and completed pods.
+    # None if at the end an affected pod neither runs nor has completed.
     recovered_after: DurationNs | None
 
     def __repr__(self) -> str:

@@ -46,14 +46,7 @@ from fairlead.whatif.outcome.workload import POD, WorkloadRef
 class Effect(Struct, frozen=True, kw_only=True):
     """Two runs and all differences between them.
 
-    `lost` are pods that were on failed nodes and do not run again. `loops` are repeated
-    displacements. `errors` are failures of controllers. `lost`, `loops` and `errors` contain only
-    entries that the change causes. `drain` is the result of kubectl's checks of the drained nodes.
-    `packing` compares the placements of pods that both runs schedule again. `waited` are the pods
-    that waited long for a node, and then got one or were deleted. `awaited_returns` are the pods of
-    StatefulSets that ran again only when their failed nodes returned. `deleted_claims` are the
-    PersistentVolumeClaims that are deleted only with the change. `unsimulated` names the part of
-    the change that has no effect because its controller is not simulated.
+    The fields `lost`, `loops` and `errors` contain only entries that the change causes.
     """
 
     without: RunOutcome
@@ -61,14 +54,19 @@ class Effect(Struct, frozen=True, kw_only=True):
     difference: Difference
     workloads: tuple[WorkloadEffect, ...]
     budgets: tuple[BudgetOutcome, ...]
-    lost: tuple[LostPod, ...]
-    loops: tuple[Recurrence, ...]
-    errors: tuple[ObjectError, ...]
-    drain: KubectlDrain = NO_DRAIN
+    lost: tuple[LostPod, ...]  # pods that were on failed nodes and do not run again
+    loops: tuple[Recurrence, ...]  # repeated displacements
+    errors: tuple[ObjectError, ...]  # failures of controllers
+    drain: KubectlDrain = NO_DRAIN  # the result of kubectl's checks of the drained nodes
+    # Compares the placements of pods that both runs schedule again.
     packing: tuple[PackingRow, ...] = ()
+    # Pods that waited long for a node, and then got one or were deleted.
     waited: tuple[WaitedPod, ...] = ()
+    # Pods of StatefulSets that ran again only when their failed nodes returned.
     awaited_returns: tuple[AwaitedReturn, ...] = ()
+    # The PersistentVolumeClaims that are deleted only with the change.
     deleted_claims: tuple[DeletedClaim, ...] = ()
+    # The part of the change that has no effect because its controller is not simulated.
     unsimulated: str = ""
 
     def __repr__(self) -> str:

@@ -34,76 +34,66 @@ _PREEMPTORS_MAX: Final = 3
 
 
 class WorkloadEffect(Struct, frozen=True, kw_only=True):
-    """The effect of a change on one workload; counts are numbers of pods.
+    """The effect of a change on one workload.
 
-    `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
-    the pods in `elsewhere` that were deleted and created again. `moved_by_preemption` counts the
-    `moved` pods that were preempted. `staying` counts the pods in `elsewhere` that the change keeps
-    on nodes out of service. `unmoved` counts the pods in `elsewhere` that only the run without the
-    change moves. `moved_alike` counts the `returned` pods that both runs moved to the
-    same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
-    `ended` counts the `completed` and `failed` pods that existed already when the run began.
-    `fewer` counts the `removed` pods that never existed in the run with the change. `missing`
-    counts the pods that the workload wants but could not create. `missing` also counts the pods
-    that a StatefulSet creates only after another pod is ready, and the pods that a paused
-    Deployment without a ReplicaSet lacks. Pods in `not_created` or `down` are not counted in
-    `missing`.
-
-    `belongs_to_node` is set for a DaemonSet and for a static pod.
-
-    `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
-    failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
-    `outdated` pods still run an old revision at the end. There are three possible causes. Pods of
-    the new revision are pending or cannot be created. The StatefulSet or DaemonSet waits for a pod
-    that is not ready. The run ended during the rollout. Pods that the update strategy keeps at an
-    old revision do not count. `budgets` are the outcomes of the budgets that cover the displaced or
-    undrained pods. Budgets that cover other pods of the workload are included if they have too few
-    healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
-    more. `waited` also counts all pods that are not displaced, moved or new, if the change makes
-    their wait for a node longer. `waited_for` is the longest of these waits. `awaited_node` counts
-    the pods of a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes
-    returned. `kept` counts the `placed` pods that ran before the change, and that only the run
-    without the change deletes. `is_down_without` is set if both runs had a time without a ready
-    pod, and this time was at least as long in the run without the change. `has_negative_priority`
-    is set if the priorities of all pods are negative: such pods exist to give way to other pods.
+    The counts are numbers of pods. A pod may be in several counts; `Difference` and `Effect` define
+    the pods that most of them count.
     """
 
     workload: WorkloadRef
-    readiness: WorkloadReadiness
-    belongs_to_node: bool = False
+    readiness: WorkloadReadiness  # the readiness in the run with the change
+    belongs_to_node: bool = False  # whether the workload is a DaemonSet or a static pod
+    # Whether both runs had a time without a ready pod, and this time was at least as long in the
+    # run without the change.
     is_down_without: bool = False
+    # Whether the priorities of all pods are negative: such pods exist to give way to other pods.
     has_negative_priority: bool = False
     preempted: int = 0
     evicted: int = 0
     moved: int = 0
-    moved_by_preemption: int = 0
-    elsewhere: int = 0
-    recreated: int = 0
-    staying: int = 0
-    unmoved: int = 0
+    moved_by_preemption: int = 0  # the `moved` pods that were preempted
+    elsewhere: int = 0  # the `moved` pods that were not displaced
+    recreated: int = 0  # the pods in `elsewhere` that were deleted and created again
+    staying: int = 0  # the pods in `elsewhere` that the change keeps on nodes out of service
+    unmoved: int = 0  # the pods in `elsewhere` that only the run without the change moves
     returned: int = 0
-    moved_alike: int = 0
+    moved_alike: int = 0  # the `returned` pods that both runs moved to the same node
     updated: int = 0
     placed: int = 0
+    # The `placed` pods that ran before the change, and that only the run without the change
+    # deletes.
     kept: int = 0
-    completed: int = 0
-    failed: int = 0
-    ended: int = 0
+    completed: int = 0  # ended after the change; not in `placed`
+    failed: int = 0  # ended after the change; not in `placed`
+    ended: int = 0  # the `completed` and `failed` pods that existed already when the run began
     pending: int = 0
     gone: int = 0
     not_created: int = 0
+    # Pods that the workload wants but could not create, without those in `not_created` or `down`.
+    # Also counts the pods that a StatefulSet creates only after another pod is ready, and the pods
+    # that a paused Deployment without a ReplicaSet lacks.
     missing: int = 0
     removed: int = 0
-    fewer: int = 0
-    down: int = 0
-    undrained: int = 0
+    fewer: int = 0  # the `removed` pods that never existed in the run with the change
+    down: int = 0  # on failed nodes, and do not run again
+    undrained: int = 0  # could not be evicted or do not stop
+    # Pods that still run an old revision at the end, for one of three causes. Pods of the new
+    # revision are pending or cannot be created. The StatefulSet or DaemonSet waits for a pod that
+    # is not ready. The run ended during the rollout. Pods that the update strategy keeps at an old
+    # revision do not count.
     outdated: int = 0
+    # The displaced pods that found a node only after WAITED_MIN or more. Also all pods that are not
+    # displaced, moved or new, if the change makes their wait for a node longer.
     waited: int = 0
-    waited_for: DurationNs = 0
+    waited_for: DurationNs = 0  # the longest wait of a pod in `waited`
+    # Pods of a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes
+    # returned.
     awaited_node: int = 0
+    # Why `pending` pods wait and `down` pods do not run, most frequent first.
     reasons: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()  # the workloads that preempted pods, and the causes of evictions
+    # The budgets (name, result) that cover the displaced or undrained pods. Budgets that cover
+    # other pods of the workload are included if they have too few healthy pods.
     budgets: tuple[tuple[str, BudgetResult], ...] = ()
 
     @property
