@@ -31,52 +31,50 @@ class DefectPolicy(StrEnum):
 class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
-    If `node_monitor_grace_period` is None, the default of `profile` applies. If both
-    `taint_based_evictions` and `enable_taint_manager` are True, the pods of a not-ready node stay
-    as long as their tolerations allow (`TaintEviction`). `pod_eviction_timeout` then has no effect.
-    Otherwise, when `pod_eviction_timeout` has expired for a node, its pods are deleted at the
-    zone's rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict no
-    pods.
+    If both `taint_based_evictions` and `enable_taint_manager` are True, the pods of a not-ready
+    node stay as long as their tolerations allow (`TaintEviction`). Otherwise, when
+    `pod_eviction_timeout` has expired for a node, its pods are deleted at the zone's rate
+    (`PodEvictionMode`).
 
-    `node_eviction_rate` is in nodes per second, for each zone. This rate does not apply to
-    partially disrupted zones (`zone_state.eviction_rate`). If such a zone has more than
-    `large_cluster_size_threshold` nodes, its rate is `secondary_node_eviction_rate`. Otherwise its
-    evictions stop.
-
-    Options without an upstream flag:
-
-    `pass_cost` is the duration of a monitor pass. The next pass starts one period after the end of
-    the previous pass. Let P be the pass that noticed the last heartbeat of a node. The node becomes
-    Unknown in the first pass that starts more than the grace period after P. Example: a grace
-    period of 50 s and a period of 5 s. If `pass_cost` is small but positive, the tenth pass after P
-    starts slightly more than 50 s after P. So the tenth pass sets the node to Unknown. If
-    `pass_cost` is 0, the tenth pass starts exactly 50 s after P. So only the eleventh pass sets the
-    node to Unknown.
-
-    `eviction_offset` is the delay from the start of the controller to the first processing of the
-    eviction queues. The processing repeats every 100 ms. `gc_offset` is the delay from the start of
-    the controller to the first pod garbage collection. The collection repeats every 20 s.
-
-    If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
-    processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace
-    period, and NoExecute taints are removed and added again at the zone's rate.
+    The rate of a partially disrupted zone (`zone_state.eviction_rate`) is
+    `secondary_node_eviction_rate` if the zone has more than `large_cluster_size_threshold` nodes.
+    Otherwise the evictions of such a zone stop.
     """
 
     profile: VersionProfile = V1_36
     node_monitor_period: DurationNs = MONITOR_PERIOD_DEFAULT
     node_startup_grace_period: DurationNs = STARTUP_GRACE_DEFAULT
-    node_monitor_grace_period: DurationNs | None = None
+    node_monitor_grace_period: DurationNs | None = None  # None: the default of `profile`
+    # Has no effect if taints evict the pods.
     pod_eviction_timeout: DurationNs = POD_EVICTION_TIMEOUT_DEFAULT
+    # Nodes per second, for each zone that is not partially disrupted.
     node_eviction_rate: float = 0.1
-    secondary_node_eviction_rate: float = 0.01
+    secondary_node_eviction_rate: float = 0.01  # nodes per second
     large_cluster_size_threshold: int = 50
     unhealthy_zone_threshold: float = 0.55
-    enable_taint_manager: bool = True
+    enable_taint_manager: bool = True  # if False, NoExecute taints evict no pods
     taint_based_evictions: bool = True
     terminated_pod_gc_threshold: int = 12_500
+
+    # Options without an upstream flag:
+
+    # The duration of a monitor pass. The next pass starts one period after the end of the previous
+    # pass. Let P be the pass that noticed the last heartbeat of a node. The node becomes Unknown in
+    # the first pass that starts more than the grace period after P. Example: a grace period of 50 s
+    # and a period of 5 s. If `pass_cost` is small but positive, the tenth pass after P starts
+    # slightly more than 50 s after P. So the tenth pass sets the node to Unknown. If `pass_cost` is
+    # 0, the tenth pass starts exactly 50 s after P. So only the eleventh pass sets the node to
+    # Unknown.
     pass_cost: DurationNs = 1_000
+    # The delay from the start of the controller to the first processing of the eviction queues. The
+    # processing repeats every 100 ms.
     eviction_offset: DurationNs = EVICTION_OFFSET_DEFAULT
+    # The delay from the start of the controller to the first pod garbage collection. The collection
+    # repeats every 20 s.
     gc_offset: DurationNs = GC_OFFSET_DEFAULT
+    # Whether the controller treats the first list of nodes as if it had already processed these
+    # nodes. Otherwise it behaves as after a restart: every node gets a new grace period, and
+    # NoExecute taints are removed and added again at the zone's rate.
     is_taking_over: bool = False
     defects: DefectPolicy = DefectPolicy.FIXED
 

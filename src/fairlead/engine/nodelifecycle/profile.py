@@ -27,63 +27,54 @@ from fairlead.engine.core.instant import DurationNs, seconds
 class VersionProfile(Struct, frozen=True, kw_only=True):
     """The behavior of one upstream version.
 
-    The text of a boolean field says what happens if the field is True.
-
-    Nodes and zones:
-
-    - `has_pod_eviction`: the version has the mode that deletes the pods of not-ready nodes, with
-      its flags and feature gates
-    - `zone_labels`, `region_labels`: the keys of labels that contain a node's zone or region; if a
-      node has several of these labels, the one that is listed first is used
-    - `label_copies`: pairs (source, copy) of node labels that are kept equal
-    - `excludes_labelled`: nodes with the label exclude-disruption do not count toward the zone's
-      state
-    - `excludes_masters`: nodes whose names end in `master`, or in `master-` and three characters,
-      do not count toward the zone's state
-    - `taints_by_current`: a pass taints a node by its new Ready status (Unknown if the heartbeat is
-      overdue), not by the status before the pass
-    - `requeues_untainted`: each pass queues a not-ready node again if its taint is missing
-    - `marks_late_bound_pods`: a pod that is bound to a not-ready node is marked not ready
-    - `reports_unready_pods`: a pod that is marked not ready gets an event
-    - `uses_leases`: a renewed node lease counts as a heartbeat, like a posted status
-    - `taints_by_condition`: conditions and cordons become NoSchedule taints
-
-    Taint eviction:
-
-    - `eviction_source`: the reporting controller of the events
-    - `adds_disruption_target`: evicted pods get the condition DisruptionTarget
-    - `cancels_when_endless`: a toleration without tolerationSeconds cancels a running timer
-    - `remembers_evicted`: a pod that a timer has evicted does not get a second timer
-
-    Pod garbage collection:
-
-    - `orphan_quarantine`: the time for which a node must be missing before its pods are deleted
-    - `fails_pods`: pods are set to Failed before they are deleted
-    - `collects_out_of_service`: terminating pods on not-ready nodes with the out-of-service taint
-      are deleted
+    The comment on a boolean field says what happens if the field is True.
     """
 
     version: str
     node_monitor_grace_period: DurationNs
+
+    # Nodes and zones:
+
+    # The version has the mode that deletes the pods of not-ready nodes, with its flags and feature
+    # gates.
     has_pod_eviction: bool
+    # The keys of labels that contain a node's zone. If a node has several of these labels, the one
+    # that is listed first is used.
     zone_labels: tuple[str, ...]
-    region_labels: tuple[str, ...]
+    region_labels: tuple[str, ...]  # the same for the node's region
+    # Pairs (source, copy) of node labels that are kept equal.
     label_copies: tuple[tuple[str, str], ...]
+    # Nodes with the label exclude-disruption do not count toward the zone's state.
     excludes_labelled: bool
+    # Nodes whose names end in `master`, or in `master-` and three characters, do not count toward
+    # the zone's state.
     excludes_masters: bool
+    # A pass taints a node by its new Ready status (Unknown if the heartbeat is overdue), not by the
+    # status before the pass.
     taints_by_current: bool
-    requeues_untainted: bool
-    marks_late_bound_pods: bool
-    reports_unready_pods: bool
-    eviction_source: str
-    adds_disruption_target: bool
-    cancels_when_endless: bool
-    remembers_evicted: bool
+    requeues_untainted: bool  # each pass queues a not-ready node again if its taint is missing
+    marks_late_bound_pods: bool  # a pod that is bound to a not-ready node is marked not ready
+    reports_unready_pods: bool  # a pod that is marked not ready gets an event
+
+    # Taint eviction:
+
+    eviction_source: str  # the reporting controller of the events
+    adds_disruption_target: bool  # evicted pods get the condition DisruptionTarget
+    cancels_when_endless: bool  # a toleration without tolerationSeconds cancels a running timer
+    remembers_evicted: bool  # a pod that a timer has evicted does not get a second timer
+
+    # Pod garbage collection:
+
+    # The time for which a node must be missing before its pods are deleted.
     orphan_quarantine: DurationNs
-    fails_pods: bool
+    fails_pods: bool  # pods are set to Failed before they are deleted
+    # Terminating pods on not-ready nodes with the out-of-service taint are deleted.
     collects_out_of_service: bool
-    uses_leases: bool = True
-    taints_by_condition: bool = True
+
+    # Nodes:
+
+    uses_leases: bool = True  # a renewed node lease counts as a heartbeat, like a posted status
+    taints_by_condition: bool = True  # conditions and cordons become NoSchedule taints
 
 
 V1_36: Final = VersionProfile(

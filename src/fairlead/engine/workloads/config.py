@@ -23,29 +23,29 @@ VOLUME_RESYNC_DEFAULT: Final = seconds(15)
 class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     """Settings of the workload controllers.
 
-    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. For
-    writes of the pods of Jobs, the bounds are fixed. If `serves_clients` is set, the controllers
-    write status, events and revisions for API clients. CronJobs, endpoints and adoption then run as
-    well (see `environment`). A simulation with CronJobs also sets `serves_clients`, because the
-    CronJob controller reads the status of Jobs. Every simulation sets `starts_from_dump`. This
-    setting tells the controllers that objects may be missing, such as the owners of pods. The
-    setting has an effect only if `serves_clients` is also set. `follow_up_interval` (ns) concerns
-    owners with many pods (see `FollowUpPace`). The interval is the shortest time between two
-    reactions to pod changes of such an owner. `max_unavailable_stateful_set` is the feature gate
-    MaxUnavailableStatefulSet. Generated names, for example of the pods of a ReplicaSet, are derived
-    from serial numbers. Each owner has its own serial numbers, none below `first_serial`. A process
-    that continues with stored objects must set `first_serial` to a larger number than before.
-    Otherwise, names repeat. `seed` determines the order in which a DaemonSet updates its pods.
+    The backoff after a refused write is exponential. For writes of the pods of Jobs, its bounds are
+    fixed.
     """
 
+    # The least backoff after a refused write (ns).
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
-    retry_max: DurationNs = RETRY_MAX_DEFAULT
+    retry_max: DurationNs = RETRY_MAX_DEFAULT  # the greatest backoff after a refused write (ns)
+    # Whether the controllers write status, events and revisions for API clients. CronJobs,
+    # endpoints and adoption then run as well (see `environment`). A simulation with CronJobs also
+    # sets this, because the CronJob controller reads the status of Jobs.
     serves_clients: bool = False
+    # Whether objects may be missing, such as the owners of pods. Every simulation sets this. It has
+    # an effect only if `serves_clients` is also set.
     starts_from_dump: bool = False
+    # For owners with many pods (see `FollowUpPace`): the shortest time (ns) between two reactions
+    # to pod changes of such an owner.
     follow_up_interval: DurationNs = 0
-    max_unavailable_stateful_set: bool = False
+    max_unavailable_stateful_set: bool = False  # the feature gate MaxUnavailableStatefulSet
+    # Generated names, for example of the pods of a ReplicaSet, are derived from serial numbers.
+    # Each owner has its own serial numbers, none below this number. A process that continues with
+    # stored objects must set a larger number than before. Otherwise, names repeat.
     first_serial: int = 0
-    seed: int = 0
+    seed: int = 0  # determines the order in which a DaemonSet updates its pods
 
     def retry_after(self, failures: int) -> DurationNs:
         """Return the backoff (ns) after the given number of consecutive failures (1, 2, ...)."""

@@ -96,47 +96,44 @@ class NodeFact(Struct, frozen=True):
 class GroupExplanation(Struct, frozen=True):
     """The state of a group and the obstacle that keeps it, or its next member, from starting.
 
-    If `has_minimum` is True, the group has its minimum number of running members, or will have it
-    after the next session. Then the obstacle concerns only the members that still wait. `ready` is
-    the number of members that have a node or have succeeded. `promised` is the number of members
-    that wait on a node for resources that are being released (pipelined members). `placeable` is
-    the number of additional members that would fit now. `member` is the first member that could not
-    be placed. `summary` says why the group or `member` does not start. `nodes` contains up to ten
-    nodes, each with the reason why `member` cannot run there, and `nodes_left_out` is the number of
-    further nodes. Nodes that lack only resources come first. Among them, the node that lacks the
-    smallest share of the request comes first. `starts_at` is the estimated start, None if unknown.
-    `lacks_other` is set if the start is unknown because free resources alone would not let the
-    group start. For example, devices are in use, or pod affinity excludes nodes. `is_too_large` is
-    set if the missing members of the group would not fit even if all pods ended. `victims` are the
-    pods that the next session evicts for the group, and `rule` is the action that evicts them.
-    `no_evictions` are sentences that say why the actions reclaim and preempt evict no pods for the
-    group. `remedies` are changes that would let the group start now. `starting` are the titles of
-    other groups whose pods the next session binds to nodes. `title` is the group's namespace and
-    name. If the pods have no PodGroup, `title` is the name of their controller.
+    If the group `has_minimum`, the obstacle concerns only the members that still wait.
     """
 
     group: str
     obstacle: Obstacle
+    # The group's namespace and name. If the pods have no PodGroup, the name of their controller.
     title: str = ""
     queue_name: str = ""
+    # Whether the group has its minimum number of running members, or will have it after the next
+    # session.
     has_minimum: bool = False
     min_member: int = 0
     members: int = 0
-    ready: int = 0
+    ready: int = 0  # the number of members that have a node or have succeeded
+    # The number of members that wait on a node for resources that are being released (pipelined
+    # members).
     promised: int = 0
-    placeable: int = 0
+    placeable: int = 0  # the number of additional members that would fit now
     queue: QueueUsage | None = None
-    member: str = ""
-    summary: str = ""
+    member: str = ""  # the first member that could not be placed
+    summary: str = ""  # why the group or `member` does not start
+    # Up to ten nodes, each with the reason why `member` cannot run there. Nodes that lack only
+    # resources come first. Among them, the node that lacks the smallest share of the request comes
+    # first.
     nodes: tuple[NodeFact, ...] = ()
-    nodes_left_out: int = 0
-    starts_at: Instant | None = None
+    nodes_left_out: int = 0  # the number of further nodes
+    starts_at: Instant | None = None  # the estimated start, None if unknown
+    # Whether the start is unknown because free resources alone would not let the group start. For
+    # example, devices are in use, or pod affinity excludes nodes.
     lacks_other: bool = False
+    # Whether the missing members of the group would not fit even if all pods ended.
     is_too_large: bool = False
-    remedies: tuple[str, ...] = ()
-    victims: tuple[str, ...] = ()
-    rule: str = ""
+    remedies: tuple[str, ...] = ()  # changes that would let the group start now
+    victims: tuple[str, ...] = ()  # the pods that the next session evicts for the group
+    rule: str = ""  # the action that evicts `victims`
+    # Sentences that say why the actions reclaim and preempt evict no pods for the group.
     no_evictions: tuple[str, ...] = ()
+    # The titles of other groups whose pods the next session binds to nodes.
     starting: tuple[str, ...] = ()
 
 

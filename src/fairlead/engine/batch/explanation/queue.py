@@ -60,38 +60,32 @@ class HoldingGroup(Struct, frozen=True):
 class QueueExplanation(Struct, frozen=True):
     """The state of a queue, and the decisions of the next session about its pods.
 
-    `info` is None if the Queue object does not exist. `usage` is None if the queue has neither
-    groups nor a guarantee, or if the configuration has no shares (`has_shares`). `can_reclaim` is
-    set if the configuration has the action reclaim. `below` are the names of the queue's children;
-    `usage` includes what the children have allocated, but not what they request. If the queue
-    deserves less than its pods request, `why_less` says why. `total` is the capacity of the nodes.
-    If the queue is a child of the root but names another parent, `parent_problem` says why.
-    `holding` are the groups with members on nodes, those with the most members first. `waiting` are
-    the first groups that wait for their minimum, and `waiting_count` is the number of all groups
-    that wait for it. PodGroups of Volcano that await admission and have no pods yet count as
-    waiting.
-
-    The next session evicts the pods `victims` to make room for groups of the queue. It evicts the
-    pods `losses` of the queue to make room for groups of other queues. Both contain keys of pods
-    (`namespace/name`). `no_evictions` are sentences that say why the session evicts no pods for the
-    first of `waiting`.
+    The fields `victims` and `losses` contain keys of pods (`namespace/name`). The `usage` includes
+    what the children of the queue have allocated, but not what they request.
     """
 
     name: str
-    info: QueueInfo | None
-    usages: tuple[QueueUsage, ...]
-    has_shares: bool
-    can_reclaim: bool
-    below: tuple[str, ...]
+    info: QueueInfo | None  # None if the Queue object does not exist
+    usages: tuple[QueueUsage, ...]  # of all queues that take part in the division of the cluster
+    has_shares: bool  # whether the configuration has shares
+    can_reclaim: bool  # whether the configuration has the action reclaim
+    below: tuple[str, ...]  # the names of the queue's children
+    # If the queue is a child of the root but names another parent, why; otherwise "".
     parent_problem: str
-    why_less: str
-    total: Mapping[str, int]
+    why_less: str  # if the queue deserves less than its pods request, why
+    total: Mapping[str, int]  # the capacity of the nodes
     limits: QueueAmounts
+    # The groups with members on nodes, those with the most members first.
     holding: tuple[HoldingGroup, ...]
+    # The first groups that wait for their minimum. PodGroups of Volcano that await admission and
+    # have no pods yet count as waiting.
     waiting: tuple[GroupExplanation, ...]
-    waiting_count: int
+    waiting_count: int  # the number of all groups that wait for their minimum
+    # Pods that the next session evicts to make room for groups of the queue.
     victims: tuple[str, ...]
+    # Pods of the queue that it evicts to make room for groups of other queues.
     losses: tuple[str, ...]
+    # Sentences that say why the session evicts no pods for the first of `waiting`.
     no_evictions: tuple[str, ...]
 
     @property
