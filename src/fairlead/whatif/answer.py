@@ -29,33 +29,32 @@ from fairlead.whatif.snapshot.node_pool import pool_labels
 class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     """Both runs of a what-if, the effect of the change, and the verdict.
 
-    `source` is the snapshot as the user named it. Three fields describe the schedulers of the run
-    without the change: `scheduler_config` is the path of the configuration file, "" for
-    kube-scheduler's defaults. `scheduler_plugins` are the names of the user's plugins.
-    `batch_config` is the name of the batch scheduler's configuration, "" if no batch scheduler
-    runs. The what-if ran once with each of `seeds` seeds. `certainty` contains, for each outcome,
-    the number of seeds with which it occurs. `certainty` is () for one seed. `start_times` are the
-    simulated start times of pods that wait at the end; None if no pod waits or no start times were
-    simulated. `next_steps` are suggestions for the user, the most important first. `causes` are the
-    notes that explain why pods wait or stay pending. These notes come before all other notes of the
-    answer. `returned` are the nodes that the change makes fail, but that were already out of
-    service when the dump was taken. These nodes return to service in the run without the change.
+    The fields `scheduler_config`, `scheduler_plugins` and `batch_config` describe the schedulers of
+    the run without the change.
     """
 
-    source: str
+    source: str  # the snapshot as the user named it
     change: ClusterChange
     seed: int
     releases: Releases = CURRENT_RELEASES
+    # The path of the configuration file, "" for kube-scheduler's defaults.
     scheduler_config: str = ""
-    scheduler_plugins: tuple[str, ...] = ()
-    batch_config: str = ""
+    scheduler_plugins: tuple[str, ...] = ()  # the names of the user's plugins
+    batch_config: str = ""  # the name of the configuration, "" if no batch scheduler runs
     effect: Effect
     verdict: Verdict
-    seeds: int = 1
+    seeds: int = 1  # the number of seeds; the what-if ran once with each
+    # For each outcome, the number of seeds with which it occurs; () for one seed.
     certainty: tuple[CertaintyRow, ...] = ()
+    # The simulated start times of pods that wait at the end; None if no pod waits or no start times
+    # were simulated.
     start_times: StartTimes | None = None
-    next_steps: tuple[NextStep, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()  # suggestions for the user, the most important first
+    # The notes that explain why pods wait or stay pending. These notes come before all other notes
+    # of the answer.
     causes: tuple[str, ...] = ()
+    # The nodes that the change makes fail, but that were already out of service when the dump was
+    # taken. These nodes return to service in the run without the change.
     returned: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

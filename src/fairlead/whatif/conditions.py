@@ -42,43 +42,36 @@ DURATION_MIN: Final = seconds(0.001)
 class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """Settings that apply to both runs of a what-if, with and without the change.
 
-    `conditions_of` makes conditions from the values of options.
-
-    - `horizon`: the maximum virtual time (ns) that a run lasts after the last step
-    - `node_lifecycle`: the flags of the node controllers
-    - `releases`: the versions of the scheduler and of the node controllers
-    - `allow_extenders`: whether the scheduler may send requests to extenders
-    - `config`: the current KubeSchedulerConfiguration, None for kube-scheduler's defaults
-    - `plugin`: the current scheduler plugins, as values of --plugin or as classes
-    - `batch`: the configuration of the batch scheduler
-    - `autoscale`: the autoscaler that adds and removes nodes in both runs
-    - `provider`: how fast the cloud delivers machines to the autoscaler, and shortages of machines
-    - `instance_types`: the file with the types of new nodes
-    - `load`: the file with the CPU and memory that workloads use over time
-    - `seed`, `seeds`: the first seed, and the number of seeds with which the what-if runs
-    - `next_steps`: whether the answer gets next steps, some of which are tried in simulations
-    - `startup`: the time (ns) that every pod takes to start; if None, times from the dump are used
-    - `kwok_stages`: files of KWOK Stages, in addition to the Stages in the snapshot
-    - `runtimes`: the file with runtimes of pods, in addition to runtimes that the dump shows
+    The function `conditions_of` makes conditions from the values of options.
     """
 
-    seed: int = 0
-    seeds: int = 1
+    seed: int = 0  # the first seed
+    seeds: int = 1  # the number of seeds with which the what-if runs
+    # Whether the answer gets next steps, some of which are tried in simulations.
     next_steps: bool = True
+    # The maximum virtual time (ns) that a run lasts after the last step.
     horizon: DurationNs = HORIZON_DEFAULT
-    node_lifecycle: NodeLifecycleConfig = DEFAULT
+    node_lifecycle: NodeLifecycleConfig = DEFAULT  # the flags of the node controllers
+    # The versions of the scheduler and of the node controllers.
     releases: Releases = CURRENT_RELEASES
+    # The current KubeSchedulerConfiguration, None for kube-scheduler's defaults.
     config: str | None = None
+    # The current scheduler plugins, as values of --plugin or as classes.
     plugin: tuple[str | type, ...] = ()
-    allow_extenders: bool = False
-    batch: BatchOptions = DEFAULT_BATCH_OPTIONS
-    instance_types: str | None = None
+    allow_extenders: bool = False  # whether the scheduler may send requests to extenders
+    batch: BatchOptions = DEFAULT_BATCH_OPTIONS  # the configuration of the batch scheduler
+    instance_types: str | None = None  # the file with the types of new nodes
+    # The time (ns) that every pod takes to start; if None, times from the dump are used.
     startup: DurationNs | None = None
+    # Files of KWOK Stages, in addition to the Stages in the snapshot.
     kwok_stages: tuple[str, ...] = ()
+    # The file with runtimes of pods, in addition to runtimes that the dump shows.
     runtimes: str | None = None
+    # The autoscaler that adds and removes nodes in both runs.
     autoscale: AutoscaleOptions = NO_AUTOSCALING
+    # How fast the cloud delivers machines to the autoscaler, and shortages of machines.
     provider: ProviderSettings = DEFAULT_PROVIDER
-    load: str | None = None
+    load: str | None = None  # the file with the CPU and memory that workloads use over time
 
     def __post_init__(self) -> None:
         """Raise InputError if a value has the wrong type, or a duration is negative or too short.

@@ -106,37 +106,23 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """The parts of a change, as the user wrote them.
 
     Most fields contain the values of the option of `fairlead whatif` with the same name, in the
-    same form: `scale=("deploy/web=3", "deploy/api=5")`. `apply` also takes paths and objects (as
-    mappings), and `new_plugin` also takes classes. Raises InputError for a value of another type.
-
-    `namespace` is used for each manifest and each object name that states no namespace. If
-    `namespace` is "", such manifests get the namespace `default`, and such names are looked up in
-    all namespaces.
-
-    `server_side` applies objects as `kubectl apply --server-side` does; `force_conflicts` also
-    overwrites conflicting fields. `add_nodes` is the number of new nodes, which copy the node
-    `like` or have the type `instance_type`. `like` may also be several names, separated by commas;
-    these nodes are copied in turn.
-
-    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
-    set, the drain is a rolling drain: at most that many nodes are drained at a time, and drained
-    nodes return to service. `max_unavailable` is a number, or a percentage of the nodes to drain,
-    such as "5%". `lasts` is the time for which drained and failed nodes stay down, as a duration.
-    `reschedule` (`all` or a label selector) makes running pods pending before both runs. Both runs
-    then place these pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is
-    the policy file of a descheduler that runs once.
+    same form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError for a value of another
+    type.
     """
 
+    # Manifests, as paths or as objects (mappings).
     apply: tuple[str | PathLike[str] | Mapping[str, Any], ...] = ()
-    server_side: bool = False
-    force_conflicts: bool = False
+    server_side: bool = False  # whether objects are applied as `kubectl apply --server-side` does
+    force_conflicts: bool = False  # with `server_side`: overwrites conflicting fields
     delete: tuple[str, ...] = ()
     priority_class: tuple[str, ...] = ()
     set: tuple[str, ...] = ()
     set_resources: tuple[str, ...] = ()
-    apply_vpa: bool = False
+    apply_vpa: bool = False  # whether to set the requests that VerticalPodAutoscalers recommend
     scale: tuple[str, ...] = ()
+    # The number of new nodes, which copy the node `like` or have the type `instance_type`.
     add_nodes: int | None = None
+    # One name, or several names, separated by commas; these nodes are copied in turn.
     like: str = ""
     instance_type: str = ""
     cordon: tuple[str, ...] = ()
@@ -145,15 +131,22 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     ignore_daemonsets: bool = False
     delete_emptydir_data: bool = False
     force: bool = False
+    # If set, the drain is a rolling drain: at most that many nodes are drained at a time, and
+    # drained nodes return to service. A number, or a percentage of the nodes to drain, such as
+    # "5%".
     max_unavailable: int | str | None = None
     failures: Failures = field(default_factory=Failures)
-    lasts: str = ""
+    lasts: str = ""  # the time for which drained and failed nodes stay down, as a duration
     new_config: str | None = None
-    new_plugin: tuple[str | type, ...] = ()
+    new_plugin: tuple[str | type, ...] = ()  # values of --new-plugin, or classes
     new_batch_config: str | None = None
+    # `all` or a label selector: these running pods are made pending before both runs.
     reschedule: str = ""
+    # The order in which both runs place the pods of `reschedule` (`priority` or `scheduled`).
     reschedule_order: str = BY_PRIORITY
-    descheduler: str = ""
+    descheduler: str = ""  # the policy file of a descheduler that runs once
+    # The namespace of each manifest and each object name that states none. If "", such manifests
+    # get the namespace `default`, and such names are looked up in all namespaces.
     namespace: str = ""
 
     def __post_init__(self) -> None:

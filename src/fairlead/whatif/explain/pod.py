@@ -117,50 +117,43 @@ _UNSCHEDULABLE: Final = Code.UNSCHEDULABLE
 
 
 class Explanation(Struct, frozen=True):
-    """The evaluation of a pod; `node` is its current node, "" for a pending pod.
-
-    `remedies` maps infeasible nodes to small changes that would make them feasible. Nodes that are
-    not Ready and nodes that an extender rejected have no remedy. The search for remedies covers at
-    most REMEDIES_MAX of the other infeasible nodes; `exceeds_remedies_max` is set if there are
-    more. `too_small` explains, by node, why nodes are too small for the pod even without other
-    pods.
-
-    `state` has sentences about a pod that has a node. They say that the pod is not ready, is
-    terminating, is evicted because of a taint, waits for a volume, or is on a node that does not
-    exist. `notes` are the assumptions of the explanation. For a pending pod that fits no node,
-    `new_node` says whether a copy of an existing node would take the pod (`find_new_node`).
-    `new_node` is None for other pods, and for every pod if the scheduler has extenders.
-    `larger_node` is larger than `new_node`, so that fewer copies of it are enough
-    (`fewer_larger_nodes`); None if there is no such node.
-
-    `is_terminating` says whether the pod is being deleted, and `is_static` says whether a kubelet
-    runs it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start, so
-    that the scheduler does not bind the pod; otherwise "". `for_group` says how many new nodes
-    would let this group start. `for_group` is None if no node or copy of a node would take the pod
-    itself.
-
-    If a pending pod fits no node, `unmet` contains sentences about the cause
-    (`unmet_requirements`). The sentences name labels that no node has and how to correct them, or
-    taints of nodes that would otherwise fit. If a pending pod fits a node, `after_rivals` is a
-    sentence about other pending pods that can take its room first; "" if there are no such pods.
-    """
+    """The evaluation of a pod."""
 
     pod: str
-    node: str
+    node: str  # the pod's current node, "" for a pending pod
     priority: int
     evaluation: Evaluation
+    # Maps infeasible nodes to small changes that would make them feasible. Nodes that are not Ready
+    # and nodes that an extender rejected have no remedy. The search covers at most REMEDIES_MAX of
+    # the other infeasible nodes.
     remedies: dict[str, Remedy]
-    exceeds_remedies_max: bool = False
+    exceeds_remedies_max: bool = False  # whether there are more such nodes than REMEDIES_MAX
+    # {node: why it is too small for the pod even without other pods}
     too_small: Mapping[str, str] = MappingProxyType({})
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # the assumptions of the explanation
+    # For a pending pod that fits no node, says whether a copy of an existing node would take the
+    # pod (`find_new_node`). None for other pods, and for every pod if the scheduler has extenders.
     new_node: NewNode | None = None
+    # The pod's PodGroup if the group cannot start, so that the scheduler does not bind the pod;
+    # otherwise "".
     held_group: str = ""
-    is_terminating: bool = False
-    is_static: bool = False
+    is_terminating: bool = False  # whether the pod is being deleted
+    is_static: bool = False  # whether a kubelet runs the pod without a scheduler
+    # If a pending pod fits no node, sentences about the cause (`unmet_requirements`). The sentences
+    # name labels that no node has and how to correct them, or taints of nodes that would otherwise
+    # fit.
     unmet: tuple[str, ...] = ()
+    # How many new nodes would let `held_group` start. None if no node or copy of a node would take
+    # the pod itself.
     for_group: NewNodesForGroup | None = None
+    # If a pending pod fits a node, a sentence about other pending pods that can take its room
+    # first; "" if there are no such pods.
     after_rivals: str = ""
+    # Larger than `new_node`, so that fewer copies of it are enough (`fewer_larger_nodes`); None if
+    # there is no such node.
     larger_node: NewNode | None = None
+    # Sentences about a pod that has a node. They say that the pod is not ready, is terminating, is
+    # evicted because of a taint, waits for a volume, or is on a node that does not exist.
     state: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

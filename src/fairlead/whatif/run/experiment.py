@@ -58,53 +58,47 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """A cluster, the steps that change it, and the conditions that end the run.
 
     The run ends `duration` after `start`. If `duration` is None, the run ends when nothing has
-    changed for `quiet` (the cluster has settled), but at most `horizon` after the last step. Two
-    fields can end such a run earlier; a run with a `duration` ignores them. `ends_when_placed`
-    contains keys of pods, each a `namespace/name`. The run ends when all these pods have a node.
-    `ends_when_filled` has pairs (workload, number). The run ends when `number` new pods of each
-    workload have a node. If `awaits_job_deadlines` is set, a settled cluster ends the run only if
-    no unfinished Job exceeds its deadline before the end of the horizon.
+    changed for `quiet` (the cluster has settled), but at most `horizon` after the last step. The
+    conditions `ends_when_placed` and `ends_when_filled` can end such a run earlier; a run with a
+    `duration` ignores them.
 
     The times of the steps and the times of the outcome are measured from `start` plus
     `steps_begin`. If `steps_begin` is None, the times of the steps are measured from `start`. The
-    times of the outcome are then measured from the time at which the cluster is at rest. The curves
-    of `loads` begin at `start` plus `steps_begin`; the first amounts of the curves apply until
-    then. If `steps_begin` is None, the first amounts apply during the whole run. `notes` are added
-    to the outcome. If `compares_packings` is set, pods that run in the cluster are made pending at
-    the start. Such pods are not ready until they are placed again, so ready pods are counted only
-    at the end. `known_failures` are names of nodes whose failures are not part of the outcome. If
-    `steps_begin` is set, `commands_before_steps` are performed before the steps. If a command's
-    object is gone by then, the command is ignored.
-
-    If nodes have come or gone before the steps begin, `steps_for` is called with the present nodes
-    and pods. The steps that it returns replace `steps`. If `steps_for` raises InputError because a
-    named object is gone, `steps` are kept.
-
-    `scheduler_words` name the configurations and plugins of the schedulers, for answers.
-    `other_schedulers` are names of schedulers whose rules are unknown
-    (`configuration.other_scheduler`). `guessed_schedulers` are those of them that have a copy of
-    another profile (`with_batch`). `seed` determines the random choices. `ids_seed` determines the
-    uids and the generated names of new objects. If `ids_seed` is None, `seed` determines them.
+    times of the outcome are then measured from the time at which the cluster is at rest.
     """
 
     title: str
     source: str
-    scheduler_words: str = ""
+    scheduler_words: str = ""  # names the configurations and plugins of the schedulers, for answers
     initial: Sequence[Manifest]
     start: Instant
     steps: tuple[ScriptedStep, ...] = ()
     steps_begin: DurationNs | None = 0
+    # If nodes have come or gone before the steps begin, called with the present nodes and pods. The
+    # steps that it returns replace `steps`. If it raises InputError because a named object is gone,
+    # `steps` are kept.
     steps_for: StepsFor | None = None
+    # If `steps_begin` is set, performed before the steps. If a command's object is gone by then,
+    # the command is ignored.
     commands_before_steps: tuple[Command, ...] = ()
     duration: DurationNs | None = None
     horizon: DurationNs = HORIZON_DEFAULT
     quiet: DurationNs = QUIET
+    # Keys of pods (`namespace/name`). The run ends when all these pods have a node.
     ends_when_placed: tuple[str, ...] = ()
+    # Pairs (workload, number). The run ends when this number of new pods of each workload have a
+    # node.
     ends_when_filled: tuple[tuple[WorkloadRef, int], ...] = ()
+    # Whether a settled cluster ends the run only if no unfinished Job exceeds its deadline before
+    # the end of the horizon.
     awaits_job_deadlines: bool = False
+    # Whether pods that run in the cluster are made pending at the start. Such pods are not ready
+    # until they are placed again, so ready pods are counted only at the end.
     compares_packings: bool = False
+    # Names of nodes whose failures are not part of the outcome.
     known_failures: frozenset[str] = frozenset()
-    seed: int = 0
+    seed: int = 0  # determines the random choices
+    # Determines the uids and the generated names of new objects. If None, `seed` determines them.
     ids_seed: int | None = None
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
@@ -113,11 +107,15 @@ class Experiment(Struct, frozen=True, kw_only=True):
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
     karpenter: KarpenterConfig | None = None
+    # The curves begin at `start` plus `steps_begin`; their first amounts apply until then. If
+    # `steps_begin` is None, the first amounts apply during the whole run.
     loads: WorkloadLoads = field(default_factory=dict)
     runs_cron_jobs: bool = False
+    # Names of schedulers whose rules are unknown (`configuration.other_scheduler`).
     other_schedulers: tuple[str, ...] = ()
+    # Those of `other_schedulers` that have a copy of another profile (`with_batch`).
     guessed_schedulers: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # added to the outcome
 
     def __repr__(self) -> str:
         """Return the title and the source; a text with all objects would be very long."""

@@ -67,36 +67,36 @@ _GPU_PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
 class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
-    A Node belongs to the group if it has all `labels` and `annotations`. `annotations` maps the key
-    of each annotation to its possible values. The annotation of a Node must have one of these
-    values. New nodes have the first value. At least one label or annotation must be given.
-    `template` is a Node of the group's first zone as JSON. `template` is None if nothing is known
-    about the group's nodes. `other_zones` contains one Node as JSON for each further zone of the
-    group. The nodes of a group can differ in instance type, capacity type and zone. `type_prices`
-    maps (instance type, capacity type, zone) to an hourly price. `price` is the hourly price of
-    nodes that have no entry in `type_prices`. The expander `price` uses the field `price` for all
-    nodes. A price is None if it is unknown. `out_of_capacity` contains the periods in which the
-    provider cannot create nodes of the group. Each period is (begin, end) in ns since the start of
-    the run. `overrides` are autoscaling options of this group by flag name. `dependents` are the
-    CSINode and the ResourceSlices that are created with a new node. `provider_name` is the cloud
-    provider's name for the group, or "" if that name is the same as `id`.
+    A Node belongs to the group if it has all `labels` and `annotations`. At least one label or
+    annotation must be given. The nodes of a group can differ in instance type, capacity type and
+    zone. A price is None if it is unknown.
     """
 
     id: str
     minimum: int
     maximum: int
     labels: Mapping[str, str] = field(default_factory=dict)
+    # The possible values of each annotation. The annotation of a Node must have one of these
+    # values. New nodes have the first value.
     annotations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # A Node of the group's first zone as JSON; None if nothing is known about the group's nodes.
     template: Json | None = None
-    other_zones: tuple[Json, ...] = ()
+    other_zones: tuple[Json, ...] = ()  # one Node as JSON for each further zone of the group
+    # The hourly price of nodes that have no entry in `type_prices`. The expander `price` uses this
+    # price for all nodes.
     price: float | None = None
+    # {(instance type, capacity type, zone): hourly price}
     type_prices: Mapping[tuple[str, str, str], float | None] = field(default_factory=dict)
     provision_time: DurationNs = PROVISION_TIME
     deletion_time: DurationNs = DELETION_TIME
+    # The periods in which the provider cannot create nodes of the group. Each period is (begin,
+    # end) in ns since the start of the run.
     out_of_capacity: tuple[tuple[DurationNs, DurationNs], ...] = ()
+    # Autoscaling options of this group by flag name.
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    # The CSINode and the ResourceSlices that are created with a new node.
     dependents: NodeDependents = NO_DEPENDENTS
-    provider_name: str = ""
+    provider_name: str = ""  # the cloud provider's name for the group, "" if the same as `id`
 
     @property
     def node_labels(self) -> dict[str, str]:
