@@ -91,41 +91,40 @@ _FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a
 class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
-    `total` is the number of nodes in the cluster. Virtual nodes, which have no machine, count only
-    if they are candidates. `left_out` is the number of the other virtual nodes. `candidates` is the
-    number of nodes from which the plan chooses, and `bound` is the minimum number of candidates
-    that must stay. `blockers` are rules, budgets and pods that prevent the removal of nodes. Such a
-    pod fits no other node even if only its own node is emptied. A node in `needed` has no blocker,
-    but the remaining nodes lack room for its pods in addition to the pods of the plan's nodes. A
-    node in `needed_anyway` is blocked by a rule or a budget. Without this blocker, the node would
-    be in `needed`. For the nodes of both lists, `blocker_by_node` contains the pod that does not
-    fit, and the scheduler's reason. `prices` maps nodes to hourly prices; nodes without a known
-    price are missing. `limit` is the maximum number of nodes to remove, None for no limit.
-    `untried` is the number of nodes that were not tried, because the limit was already reached.
-
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
-    of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
-    cases, `unsafe` is None. `has_autoscaler` is set if the Deployment or the status of a Cluster
-    Autoscaler shows that the cluster has one. `has_autoscaler` is also set if the cloud provider
-    runs a Cluster Autoscaler by default. `choice` contains the nodes that were chosen for the plan,
-    and the nodes that were refused. `labels` has the labels of the chosen nodes.
+    of the larger plan. The reasons why nodes stay are then those of the larger plan.
     """
 
+    # The number of nodes in the cluster. Virtual nodes, which have no machine, count only if they
+    # are candidates.
     total: int
-    candidates: int
+    candidates: int  # the number of nodes from which the plan chooses
     plan: DrainPlan
-    bound: NodeBound
+    bound: NodeBound  # the minimum number of candidates that must stay
+    # Rules, budgets and pods that prevent the removal of nodes. Such a pod fits no other node even
+    # if only its own node is emptied.
     blockers: list[Blocker] = field(default_factory=list)
+    # Nodes without a blocker whose pods, in addition to the pods of the plan's nodes, do not fit on
+    # the remaining nodes.
     needed: list[str] = field(default_factory=list)
+    # Nodes that a rule or a budget blocks, and that would otherwise be in `needed`.
     needed_anyway: list[str] = field(default_factory=list)
+    # For the nodes in `needed` and `needed_anyway`, the pod that does not fit, and the scheduler's
+    # reason.
     blocker_by_node: Mapping[str, Blocker] = field(default_factory=dict)
+    # Hourly prices by node; nodes without a known price are missing.
     prices: Mapping[str, float] = field(default_factory=dict)
-    limit: int | None = None
+    limit: int | None = None  # the maximum number of nodes to remove, None for no limit
+    # The number of nodes that were not tried, because the limit was already reached.
     untried: int = 0
-    left_out: int = 0
-    unsafe: DrainRun | None = None
+    left_out: int = 0  # the number of virtual nodes that are not candidates
+    unsafe: DrainRun | None = None  # None if no larger plan was unsafe
+    # Whether the Deployment or the status of a Cluster Autoscaler shows that the cluster has one,
+    # or the cloud provider runs one by default.
     has_autoscaler: bool = True
+    # The nodes that were chosen for the plan, and the nodes that were refused.
     choice: RemovalChoice = field(default_factory=RemovalChoice)
+    # The labels of the chosen nodes.
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property

@@ -65,34 +65,30 @@ class BreachedBudget(Struct, frozen=True):
 
 
 class FitResult(Struct):
-    """The result: `count` new pods have a node; `stop` is the reason why the next pod has no node.
-
-    `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
-    nodes refuse the next pod. `refused_by` is "admission", "scheduling", "kubelet" (the kubelet of
-    the chosen node), "error" (such as an error in a plugin) or "limit". `waiting` counts the
-    pending pods of the snapshot, which were placed first. `victims` are the pods that the new pods
-    preempted. `breached` are the budgets that do not allow the eviction of all `victims` that they
-    cover. `disks` are claims that all new pods share, if their volumes can be attached to only one
-    node at a time. `group` is the group that the new pods name, if its pods start only together,
-    else "".
-    `fits_by_preemption` is set if the next pod would fit after a preemption that was not allowed.
-    `lacks_preemption` is set if preemption was allowed, but the profile of the next pod has no
-    plugin that preempts. `pod` is the last new pod that has a node.
-    """
+    """The result: `count` new pods have a node; `stop` says why the next pod has none."""
 
     count: int = 0
     stop: str = ""
+    # "admission", "scheduling", "kubelet" (the kubelet of the chosen node), "error" (such as an
+    # error in a plugin) or "limit".
     refused_by: str = ""
+    # The number of new pods on each node, in order of first use.
     by_node: dict[str, int] = field(default_factory=dict)
+    # The reasons why nodes refuse the next pod.
     refusals: list[Refusal] = field(default_factory=list)
+    # Counts the pending pods of the snapshot, which were placed first.
     waiting: WaitingPodCounts = field(default_factory=WaitingPodCounts)
-    victims: list[PodInfo] = field(default_factory=list)
+    victims: list[PodInfo] = field(default_factory=list)  # the pods that the new pods preempted
+    # The budgets that do not allow the eviction of all `victims` that they cover.
     breached: list[BreachedBudget] = field(default_factory=list)
+    # Claims that all new pods share, if their volumes can be attached to only one node at a time.
     disks: list[str] = field(default_factory=list)
-    group: str = ""
+    group: str = ""  # the group that the new pods name, if its pods start only together, else ""
+    # Whether the next pod would fit after a preemption that was not allowed.
     fits_by_preemption: bool = False
+    # Whether preemption was allowed, but the profile of the next pod has no plugin that preempts.
     lacks_preemption: bool = False
-    pod: Pod | None = None
+    pod: Pod | None = None  # the last new pod that has a node
 
     def placements(self) -> Iterator[tuple[Pod, str]]:
         """Yield (`self.pod`, node) for each new pod that has a node; all new pods are equal."""

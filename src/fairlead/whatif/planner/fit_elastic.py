@@ -72,26 +72,23 @@ class ElasticFit(Struct, frozen=True):
 
     The new pods may be copies of the pods of an existing workload (--like). If pods of this
     workload lose their nodes and are pending at the end, `count` is reduced by their number,
-    because new pods use their room. `without_node` is the number of pods of this workload that are
-    pending, but have not lost a node. If `outcome` has not settled, `count` is the largest number
-    of new pods that had a node at the same time. `filled_at` is the first time at which `count` new
-    pods had a node, or the start of `outcome` if `count` is 0. `owners` are the simulated workloads
-    of the new pods. `stop` is the reason why the other new pods have no node, "" if all new pods
-    have a node. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are
-    the pods that the new pods preempted. `lost` is the number of victims that have no node at the
-    end. `breached` are the budgets that these preemptions breached.
+    because new pods use their room. If `outcome` has not settled, `count` is the largest number of
+    new pods that had a node at the same time.
     """
 
-    owners: tuple[WorkloadRef, ...]
+    owners: tuple[WorkloadRef, ...]  # the simulated workloads of the new pods
     count: int
     tried: int
-    stop: str
-    refused_by: str
+    stop: str  # the reason why the other new pods have no node, "" if all new pods have a node
+    refused_by: str  # "admission", "autoscaler", "scheduling" or "limit"
+    # The first time at which `count` new pods had a node, or the start of `outcome` if `count` is
+    # 0.
     filled_at: Instant
     outcome: RunOutcome
-    victims: tuple[PodEnd, ...]
-    lost: int
-    breached: tuple[BreachedBudget, ...] = ()
+    victims: tuple[PodEnd, ...]  # the pods that the new pods preempted
+    lost: int  # the number of `victims` that have no node at the end
+    breached: tuple[BreachedBudget, ...] = ()  # the budgets that these preemptions breached
+    # The number of pods of the workload of --like that are pending, but have not lost a node.
     without_node: int = 0
 
     @property

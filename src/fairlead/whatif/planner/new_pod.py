@@ -103,37 +103,32 @@ class KeptRevision(Struct, frozen=True):
 
 
 class NewPods(Struct, frozen=True):
-    """A template for pods in `namespace`; `title` names the template in answers.
+    """A template for pods in `namespace`."""
 
-    `source` is the template's file, or the option that names the template. `owner` is the owner
-    reference of the pods. Each pod has its own claims of `claim_templates`, which have the form of
-    volumeClaimTemplates. `controller` is the object that `owner` refers to, if the cluster lacks
-    it. For a Deployment, this is the ReplicaSet that its controller would create. The scheduler
-    reads the selector of `controller` for default topology spread constraints. `stateful_set`
-    determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
-    number of replicas of the workload that --like names. `replicas` is None for a workload without
-    replicas, such as a Job, and for a template from --pod. `replicas` is 0 for a paused Deployment
-    without a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`).
-    `replicas_when` says when the workload has this number, such as "today". `autoscaler` is the
-    HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for which a
-    StatefulSet waits before it creates pods. `kept` is the revision that new pods with ordinals
-    below the partition get; None if all new pods get the newest template.
-    """
-
-    source: str
-    title: str
+    source: str  # the template's file, or the option that names the template
+    title: str  # names the template in answers
     namespace: str
     name: str
     template: Mapping[str, Any]
-    owner: Json | None = None
+    owner: Json | None = None  # the owner reference of the pods
+    # The object that `owner` refers to, if the cluster lacks it. For a Deployment, this is the
+    # ReplicaSet that its controller would create. The scheduler reads its selector for default
+    # topology spread constraints.
     controller: Json | None = None
-    stateful_set: StatefulSet | None = None
-    first: int = 0
+    stateful_set: StatefulSet | None = None  # determines the names of the pods
+    first: int = 0  # the first new ordinal of `stateful_set`
+    # The present number of replicas of the workload that --like names. None for a workload without
+    # replicas, such as a Job, and for a template from --pod. 0 for a paused Deployment without a
+    # ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`).
     replicas: int | None = None
-    replicas_when: str = "today"
-    autoscaler: Manifest | None = None
+    replicas_when: str = "today"  # when the workload has `replicas`
+    autoscaler: Manifest | None = None  # the HorizontalPodAutoscaler of the workload
+    # The name of the unready pod for which a StatefulSet waits before it creates pods.
     awaited: str = ""
+    # Each pod has its own claims of these, which have the form of volumeClaimTemplates.
     claim_templates: tuple[Json, ...] = ()
+    # The revision that new pods with ordinals below the partition get; None if all new pods get the
+    # newest template.
     kept: KeptRevision | None = None
 
     def above_maximum(self, count: int) -> str:

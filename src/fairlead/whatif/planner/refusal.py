@@ -39,36 +39,33 @@ _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is 
 
 
 class Refusal(Struct, frozen=True):
-    """A reason why some nodes refuse a pod; `nodes` is the number of these nodes.
+    """A reason why some nodes refuse a pod."""
 
-    `plugin` is the plugin that gave the reason. `plugin` is "" if PreFilter plugins exclude the
-    nodes (the reason names these plugins), or if an extender refuses the nodes. `plugin` is
-    "kubelet" if the scheduler lets the nodes pass, but their kubelets refuse the pod.
-
-    `change` describes the smallest change with which the pod would fit one of these nodes.
-    Alternatively, `change` advises to add a node like one of these nodes, or says that no node is
-    large enough. `change` is "" if no change was found, or if no search was made.
-    """
-
+    # The plugin that gave the reason. "" if PreFilter plugins exclude the nodes (the reason names
+    # these plugins), or if an extender refuses the nodes. "kubelet" if the scheduler lets the nodes
+    # pass, but their kubelets refuse the pod.
     plugin: str
     reason: str
-    nodes: int
+    nodes: int  # the number of nodes that refuse the pod for this reason
+    # Describes the smallest change with which the pod would fit one of these nodes, or advises to
+    # add a node like one of them, or says that no node is large enough. "" if no change was found,
+    # or if no search was made.
     change: str
 
 
 class NewNode(Struct, frozen=True):
     """The result of adding copies of the nodes `likes` for a pod that fits no existing node.
 
-    The nodes are copied in turn. `refusal` is the reason why the copy of the first node refuses the
-    pod; "" if the copy takes the pod. If no node is large enough for the pod, `likes` is (). If no
-    existing node in the zone of the first node takes pods, `failed_zone` is this zone, otherwise
-    "". `count` is the number of copies with which the pod is placed even if other pending pods come
-    first (`explain.rival`).
+    The nodes are copied in turn.
     """
 
-    likes: tuple[str, ...]
+    likes: tuple[str, ...]  # () if no node is large enough for the pod
+    # Why the copy of the first node refuses the pod; "" if the copy takes the pod.
     refusal: str = ""
+    # The zone of the first node if no existing node in this zone takes pods, otherwise "".
     failed_zone: str = ""
+    # The number of copies with which the pod is placed even if other pending pods come first
+    # (`explain.rival`).
     count: int = 1
 
     @property

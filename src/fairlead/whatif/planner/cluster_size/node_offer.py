@@ -92,30 +92,27 @@ _TEMPLATE: Final = "eks.amazonaws.com/sourceLaunchTemplate"
 class NodeOffer(Struct, frozen=True):
     """A kind of node of which any number can be added.
 
-    `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `own_pods`
-    are the pods of DaemonSets and the static pods of a new node. `own_labels` are the keys of the
-    labels whose value is the name of the node. `today` are the names of the existing nodes of this
-    kind. `type_labels` are the labels that follow from a type in a file; None means that the new
-    node has the type of `sample`, with its labels. `size` names the properties in which offers of
-    the same type differ. The properties are the size of the machine (`8/32Gi` in clusters of k3s),
-    the maximum number of pods (`110 pods`), and the devices (`4 gpu.example.com devices`). `size`
-    is "" if the offers of the type do not differ in these properties. Nodes of two offers with the
-    same `devices` have equal devices.
+    A new node is a copy of `sample` with `node_type` and `zone`.
     """
 
     pool: str
     node_type: str
     zone: str
-    price: float
+    price: float  # per hour
     sample: NodeInfo
     capacity: ResourceList
     allocatable: ResourceList
-    own_pods: tuple[PodInfo, ...] = ()
-    own_labels: tuple[str, ...] = ()
-    today: tuple[str, ...] = ()
+    own_pods: tuple[PodInfo, ...] = ()  # the pods of DaemonSets and the static pods of a new node
+    own_labels: tuple[str, ...] = ()  # the keys of the labels whose value is the name of the node
+    today: tuple[str, ...] = ()  # the names of the existing nodes of this kind
+    # The labels that follow from a type in a file; None means that the new node has the type of
+    # `sample`, with its labels.
     type_labels: Mapping[str, str] | None = None
+    # Names the properties in which offers of the same type differ: the size of the machine
+    # (`8/32Gi` in clusters of k3s), the maximum number of pods (`110 pods`), and the devices (`4
+    # gpu.example.com devices`). "" if the offers of the type do not differ in these properties.
     size: str = ""
-    devices: Hashable = frozenset()
+    devices: Hashable = frozenset()  # nodes of two offers with the same value have equal devices
 
     @property
     def title(self) -> str:

@@ -30,31 +30,23 @@ _HELD: Final = "pods that stay pending while the Node objects of failed nodes ex
 
 
 class SizeQuestion(Struct, frozen=True):
-    """The question of `fairlead size`.
+    """The question of `fairlead size`."""
 
-    `replaced` is the number of nodes to replace, and `cost` is their present cost per hour. `kept`
-    is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of the
-    options --survive, --headroom and --effort. `is_priced` is set if the user gives prices. If so,
-    `estimated` are the types without a stated price, and `untyped` are the replaced nodes without
-    an instance type. `control_plane` is the number of replaced nodes that run the control plane.
-    `virtual` are the kept virtual nodes, such as Fargate nodes. For each replaced spot node, `spot`
-    contains the label (`key=value`) that marks it as a spot node. `is_changed` is set if the
-    question is about the cluster after a change.
-    """
-
-    replaced: int
-    kept: int
-    cost: float
-    survival: Survival
-    headroom: float
-    effort: int
-    is_priced: bool
-    estimated: Sequence[str]
-    control_plane: int = 0
-    virtual: Sequence[str] = ()
+    replaced: int  # the number of nodes to replace
+    kept: int  # the number of nodes that stay
+    cost: float  # the present cost per hour of the nodes to replace
+    survival: Survival  # --survive
+    headroom: float  # --headroom
+    effort: int  # --effort
+    is_priced: bool  # whether the user gives prices
+    estimated: Sequence[str]  # if the user gives prices, the types without a stated price
+    control_plane: int = 0  # the number of replaced nodes that run the control plane
+    virtual: Sequence[str] = ()  # the kept virtual nodes, such as Fargate nodes
+    # For each replaced spot node, the label (`key=value`) that marks it as a spot node.
     spot: Sequence[str] = ()
+    # If the user gives prices, the replaced nodes without an instance type.
     untyped: Sequence[str] = ()
-    is_changed: bool = False
+    is_changed: bool = False  # whether the question is about the cluster after a change
 
 
 def size_answer(

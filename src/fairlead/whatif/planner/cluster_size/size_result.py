@@ -43,43 +43,43 @@ class TodaysLoss(Struct, frozen=True):
 
 
 class SizeResult(Struct):
-    """The result of a search; `nodes` contains the offers of the new nodes, by node name.
+    """The result of a search.
 
-    `unplaceable` contains the pods that fit no node on offer, each with the reason. `pinned`
-    contains (pod, failure) for pods that fit no node on offer after the failure, each with the
-    reason. `held` contains (pod, failure) for pods that a topology spread constraint keeps pending
-    while the failed nodes' Node objects exist. `obstacles` counts the reasons why nodes cannot be
-    removed. `tried` is the number of failures that were tried on the final nodes. `survives` is set
-    if every pod survives each of these failures, except for the pairs in `pinned`. If several nodes
-    fail at a time, each failure is a set of nodes. `sets` is the number of all such sets.
-    `sets_covered` is the number of sets whose result is known: the sets that are tried, and the
-    sets that are equivalent to a tried set.
-
-    `cycles` is the number of scheduling cycles. `tried_all_changes` is set if the search ended
-    because it had no change left to try. If it is set, a larger effort gives the same result.
-    `waiting_at_once` is the number of pods that would find no final node if all pods were created
-    at one instant. Three fields are about the nodes before the search. `waiting_today` is the
-    number of pods without a node. `tried_today` is the number of failures that were tried, and
-    `losses_today` are the failures that these nodes do not survive. `image_notes` say which pods
-    are placed only on nodes on which their images run (`ImageRule`).
+    If several nodes fail at a time, each failure is a set of nodes. The fields `waiting_today`,
+    `losses_today` and `tried_today` are about the nodes before the search.
     """
 
+    # The offers of the new nodes, by node name.
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
+    # {pod that fits no node on offer: the reason}
     unplaceable: dict[str, str] = field(default_factory=dict)
+    # {(pod, failure): why the pod fits no node on offer after the failure}
     pinned: dict[tuple[str, str], str] = field(default_factory=dict)
+    # {(pod, failure): the topology spread constraint} for pods that the constraint keeps pending
+    # while the failed nodes' Node objects exist.
     held: dict[tuple[str, str], SpreadBlock] = field(default_factory=dict)
+    # Counts the reasons why nodes cannot be removed.
     obstacles: dict[str, int] = field(default_factory=dict)
     bound: SizeBound = field(default_factory=lambda: SizeBound(0.0))
-    tried: int = 0
+    tried: int = 0  # the number of failures that were tried on the final nodes
+    # Whether every pod survives every failure that was tried on the final nodes, except for the
+    # pairs in `pinned`.
     survives: bool = True
+    # Whether the search ended because it had no change left to try. If so, a larger effort gives
+    # the same result.
     tried_all_changes: bool = False
+    # The number of sets whose result is known: the sets that are tried, and the sets that are
+    # equivalent to a tried set.
     sets_covered: int = 0
-    sets: int = 0
-    cycles: int = 0
+    sets: int = 0  # the number of all sets of nodes that can fail at a time
+    cycles: int = 0  # the number of scheduling cycles
+    # The number of pods that would find no final node if all pods were created at one instant.
     waiting_at_once: int = 0
-    waiting_today: int = 0
+    waiting_today: int = 0  # the number of pods without a node
+    # The failures that the nodes before the search do not survive.
     losses_today: list[TodaysLoss] = field(default_factory=list)
-    tried_today: int = 0
+    tried_today: int = 0  # the number of failures that were tried
+    # Say which pods are placed only on nodes on which their images run (`ImageRule`).
     image_notes: tuple[str, ...] = ()
 
     @property

@@ -111,31 +111,30 @@ class NewNodesTrial(Struct, frozen=True):
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl needs for the `drains`, and `blocked_flags` are the flags
-    that it needs for blocked nodes. `to_cordon` are the nodes of the `drains` that are not cordoned
-    yet. For each workload whose pods take long to stop, `slow` has the longest time that a pod
-    takes. `snapshot` are the words that name the snapshot in a command. `completed` sets these five
-    fields. `left_out` are selected nodes that are exempt from drains, with the reasons. `alone` are
-    the blocked nodes that could be drained alone, with all other nodes in service. No single change
-    unblocks the nodes in `returnable`, but they could be drained if they returned to the cluster
-    afterwards. The pods of such a node would wait until the node returns. `faster` is the run of an
-    upgrade at a faster pace than the pace of `runs`; None if no faster pace was simulated.
-    `new_nodes` is a trial for the nodes of `unplaced`; None if there was no trial.
+    The function `completed` sets `flags`, `blocked_flags`, `to_cordon`, `slow` and `snapshot`.
     """
 
     nodes: tuple[str, ...]
     drains: list[PlannedDrain] = field(default_factory=list)
     blockers: list[Blocker] = field(default_factory=list)
     runs: list[DrainRun] = field(default_factory=list)
-    flags: tuple[DrainFlag, ...] = ()
-    blocked_flags: tuple[DrainFlag, ...] = ()
-    to_cordon: tuple[str, ...] = ()
+    flags: tuple[DrainFlag, ...] = ()  # the flags that kubectl needs for the `drains`
+    blocked_flags: tuple[DrainFlag, ...] = ()  # the flags that kubectl needs for blocked nodes
+    to_cordon: tuple[str, ...] = ()  # the nodes of the `drains` that are not cordoned yet
+    # For each workload whose pods take long to stop, the longest time that a pod takes.
     slow: Mapping[str, DurationNs] = field(default_factory=dict)
-    snapshot: str = PLACEHOLDER
+    snapshot: str = PLACEHOLDER  # the words that name the snapshot in a command
+    # {selected node that is exempt from drains: the reason}
     left_out: dict[str, str] = field(default_factory=dict)
+    # The blocked nodes that could be drained alone, with all other nodes in service.
     alone: tuple[str, ...] = ()
+    # Nodes that no single change unblocks, but that could be drained if they returned to the
+    # cluster afterwards. The pods of such a node would wait until the node returns.
     returnable: list[str] = field(default_factory=list)
+    # The run of an upgrade at a faster pace than the pace of `runs`; None if no faster pace was
+    # simulated.
     faster: DrainRun | None = None
+    # A trial for the nodes of `unplaced`; None if there was no trial.
     new_nodes: NewNodesTrial | None = None
 
     @property

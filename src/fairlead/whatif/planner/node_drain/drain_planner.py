@@ -157,27 +157,24 @@ class PodMove(Struct, frozen=True):
 
 
 class PlannedDrain(Struct, frozen=True):
-    """A node that can be emptied, with the moves of its pods.
-
-    `lost` are the pods that nothing replaces, because they have no controller. `charged` maps each
-    budget to the number of evictions that count against it. `first` are the workloads whose pods
-    must be placed before the other pods. `first_commands` are the kubectl commands that evict these
-    pods, one for each workload. There are no commands if no label selector selects only the pods of
-    one of these workloads. The keys of `waits` are the pods that fit no other node, and the values
-    are the scheduler's reasons. The replacements of these pods are placed only when the node has
-    returned; `moves` contains these placements too. `preempts` are the pods in `waits` that could
-    preempt other pods instead of waiting. `failing` maps pods to their Jobs, which fail because of
-    the evictions on this node, so nothing replaces the pods.
-    """
+    """A node that can be emptied, with the moves of its pods."""
 
     node: str
-    moves: tuple[PodMove, ...]
-    lost: tuple[str, ...] = ()
+    moves: tuple[PodMove, ...]  # also the placements of the pods in `waits`
+    lost: tuple[str, ...] = ()  # the pods that nothing replaces, because they have no controller
+    # The number of evictions that count against each budget.
     charged: dict[str, int] = field(default_factory=dict)
-    first: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()  # the workloads whose pods must be placed before the other pods
+    # The kubectl commands that evict the pods of `first`, one for each workload. () if no label
+    # selector selects only the pods of one of these workloads.
     first_commands: tuple[str, ...] = ()
+    # Maps the pods that fit no other node to the scheduler's reasons. The replacements of these
+    # pods are placed only when the node has returned.
     waits: dict[str, str] = field(default_factory=dict)
+    # The pods in `waits` that could preempt other pods instead of waiting.
     preempts: tuple[str, ...] = ()
+    # Maps pods to their Jobs, which fail because of the evictions on this node, so nothing replaces
+    # the pods.
     failing: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -154,47 +154,41 @@ class DrainTimes(Struct, frozen=True):
 class DrainRun(Struct, frozen=True):
     """The result of draining `pace.max_unavailable` nodes at a time.
 
-    `took` is the time until the last node was empty and, if nodes return, back in service. `took`
-    is None if there are `unfinished` nodes, which never became empty or never returned. `unbegun`
-    are the unfinished nodes whose drain never began. `held_up_by` are the budgets that refused
-    evictions until the end. `stopped` are the workloads that had no ready pod for a time. `waited`
-    is the number of pods whose eviction a budget refused at least once. `refused` contains these
-    pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons. `evicted`
-    is the number of evictions. `evicted_again` is the number of evictions of pods that replace a
-    pod that was evicted before. Such a replacement was on a node that was drained later.
-
-    The following fields contain only effects of the drains. `pending` pods have no node at the end;
-    the values are the scheduler's reasons. `lost` pods had no controller, and were displaced from
-    nodes that were not to be drained. `uncreated` pods were displaced and cannot be created again.
-    `failed_jobs` are the Jobs that failed or can no longer succeed. `breaches` is the number of
-    evictions in violation of a budget. A run with breaches is not safe.
-
-    `image_notes` name the pods whose images might not support the platform of the pods' new nodes.
-    `extender_notes` name the extenders with failed calls that were ignored. `stops_jobs` is True if
-    a Job had no ready pod for a time because its pods were displaced. Workloads of other kinds
-    whose pods end by themselves count as Jobs.
+    The fields `pending`, `lost`, `breaches`, `uncreated` and `failed_jobs` contain only effects of
+    the drains. A run with `breaches` is not safe.
     """
 
     pace: DrainPace
+    # The time until the last node was empty and, if nodes return, back in service; None if there
+    # are `unfinished` nodes.
     took: DurationNs | None
-    evicted: int
-    waited: int
-    unfinished: tuple[str, ...]
-    stopped: tuple[StoppedWorkload, ...]
-    pending: dict[str, str]
+    evicted: int  # the number of evictions
+    waited: int  # the number of pods whose eviction a budget refused at least once
+    unfinished: tuple[str, ...]  # nodes that never became empty or never returned
+    stopped: tuple[StoppedWorkload, ...]  # the workloads that had no ready pod for a time
+    pending: dict[str, str]  # {pod without a node at the end: the scheduler's reason}
+    # Pods that had no controller, and were displaced from nodes that were not to be drained.
     lost: tuple[str, ...]
-    breaches: int
+    breaches: int  # the number of evictions in violation of a budget
+    # Pods that were displaced and cannot be created again.
     uncreated: tuple[UncreatedPods, ...] = ()
-    failed_jobs: tuple[ObjectError, ...] = ()
+    failed_jobs: tuple[ObjectError, ...] = ()  # the Jobs that failed or can no longer succeed
     times: tuple[DrainTimes, ...] = ()
+    # {budget: the pods in `waited`}
     refused: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    unbegun: tuple[str, ...] = ()
-    held_up_by: tuple[str, ...] = ()
+    unbegun: tuple[str, ...] = ()  # the `unfinished` nodes whose drain never began
+    held_up_by: tuple[str, ...] = ()  # the budgets that refused evictions until the end
+    # {pod that finalizers keep on a node: the reason}
     kept: dict[str, str] = field(default_factory=dict)
+    # Names the pods whose images might not support the platform of the pods' new nodes.
     image_notes: tuple[str, ...] = ()
+    # The number of evictions of pods that replace a pod that was evicted before. Such a replacement
+    # was on a node that was drained later.
     evicted_again: int = 0
+    # Whether a Job had no ready pod for a time because its pods were displaced. Workloads of other
+    # kinds whose pods end by themselves count as Jobs.
     stops_jobs: bool = False
-    extender_notes: tuple[str, ...] = ()
+    extender_notes: tuple[str, ...] = ()  # names the extenders with failed calls that were ignored
 
     @property
     def away(self) -> dict[str, DurationNs]:
