@@ -31,33 +31,28 @@ PRESSURE_CHECKS: Final = {
 
 
 class BatchRules(Struct, frozen=True, kw_only=True):
-    """The conventions that a session follows where kube-batch and Kubernetes differ.
-
-    `requests` computes a task's requests, and `slack` is the tolerance of comparisons. `filters`
-    are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that score
-    nodes. Each scorer is (plugin, argument of nodeorder for its weight, default weight), and its
-    scores are between 0 and `best_score`. Shares do not count the resources in `uncounted`. If
-    `leaves_out_overused` is set, nodes whose pods use more than the node offers are excluded. If
-    `has_default_queue` is set, the default queue exists even if no Queue object defines it.
-
-    If `takes_whole_gangs` is set, a gang is evicted as a whole when the eviction of single members
-    would break it. `tries_every_task` has two effects. A job's turn continues after a task that
-    fits on no node. Preemption within a job is tried for every task that is still pending after
-    preemption between jobs. If `keeps_freed_room` is set, the jobs for which pods were evicted come
-    first while these pods stop. Other jobs then do not take the resources.
-    """
+    """The conventions that a session follows where kube-batch and Kubernetes differ."""
 
     name: str
-    requests: RequestRule
-    slack: Slack
-    filters: tuple[str, ...]
+    requests: RequestRule  # computes a task's requests
+    slack: Slack  # the tolerance of comparisons
+    filters: tuple[str, ...]  # the scheduler plugins that filter nodes
+    # The scheduler plugins that score nodes, each as (plugin, argument of nodeorder for its weight,
+    # default weight).
     scorers: tuple[tuple[str, str, int], ...]
-    best_score: int
-    uncounted: tuple[str, ...] = ()
+    best_score: int  # the scores of `scorers` are between 0 and this
+    uncounted: tuple[str, ...] = ()  # the resources that shares do not count
+    # Whether nodes whose pods use more than the node offers are excluded.
     leaves_out_overused: bool = False
+    # Whether the default queue exists even if no Queue object defines it.
     has_default_queue: bool = False
+    # Whether a gang is evicted as a whole when the eviction of single members would break it.
     takes_whole_gangs: bool = False
+    # If set, a job's turn continues after a task that fits on no node. Also, preemption within a
+    # job is tried for every task that is still pending after preemption between jobs.
     tries_every_task: bool = False
+    # Whether the jobs for which pods were evicted come first while these pods stop. Other jobs then
+    # do not take the resources.
     keeps_freed_room: bool = False
 
 

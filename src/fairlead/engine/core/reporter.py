@@ -82,31 +82,26 @@ class PodUnschedulable(Struct, frozen=True):
 class PodPreempting(Struct, frozen=True):
     """A scheduler decided to evict `victims`, to make room for `pod` on `node`.
 
-    A victim that is still terminating can appear again in a later record.
-
-    `workload` is the owner of `pod`, and `victim_workloads` are the owners of `victims`
-    (`api.pods.facts.workload`). `pdb_violations` is the number of victims whose removal violates a
-    disruption budget. `pdb_violations` is None if the batch scheduler preempts, or if `pod` belongs
-    to a PodGroup that preempts as a whole, because violations are then not counted.
-
-    `candidates` is the number of nodes that were compared. `rule` is the name of the rule that
-    decided between the nodes (`pick_one_node`). `rule` is "only candidate" if there was only one
-    node. `equals` is the number of nodes among which the tie-break chose. If a batch session evicts
-    the victims, `via` is "batch". `rule` is then the reason for the eviction, such as "reclaim". In
-    a preemption for a PodGroup, `node` and `rule` are "".
+    In a preemption for a PodGroup, `node` and `rule` are "".
     """
 
     pod: ObjectRef
     node: str
+    # A victim that is still terminating can appear again in a later record.
     victims: tuple[ObjectRef, ...]
+    # The number of victims whose removal violates a disruption budget. None if the batch scheduler
+    # preempts, or if `pod` belongs to a PodGroup that preempts as a whole, because violations are
+    # then not counted.
     pdb_violations: int | None
+    # The rule that decided between the nodes (`pick_one_node`), or "only candidate" if there was
+    # only one node. In a batch session, the reason for the eviction, such as "reclaim".
     rule: str
-    candidates: int
-    equals: int
+    candidates: int  # the number of nodes that were compared
+    equals: int  # the number of nodes among which the tie-break chose
     at: Instant
-    workload: str
-    victim_workloads: tuple[str, ...]
-    via: str = ""
+    workload: str  # the owner of `pod` (`api.pods.facts.workload`)
+    victim_workloads: tuple[str, ...]  # the owners of `victims`
+    via: str = ""  # "batch" if a batch session evicts the victims
 
 
 # The reasons of autoscalers' evictions. They are here so that outcomes can compare them without

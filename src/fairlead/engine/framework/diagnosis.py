@@ -26,22 +26,22 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 class Diagnosis(Struct, frozen=True, dict=True):
     """The verdict on every node in a failed scheduling cycle.
 
-    `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`. A
-    negative code means that there is no verdict. `restricting` names the plugins whose PreFilter
-    allows only certain nodes. These plugins excluded the nodes without a verdict and the nodes that
-    are not in `rows`. `pre_filter` is set if the pod was rejected as a whole. `pre_filter` is then
-    the verdict on every node. `extender_rejectors` is `("Extender",)` if extenders removed nodes,
-    otherwise (). `extender_rejectors` is needed because the statuses of extenders name no plugin.
-    If `statuses` is the list of a ShapePlan, `code_counts` is the CodeCounts of that plan.
+    The verdict on the node at `rows[i]` is `statuses[codes[i]]`.
     """
 
     table: NodeTable
-    rows: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int64]  # node rows, ascending
+    codes: npt.NDArray[np.int32]  # a negative code means that there is no verdict
     statuses: Sequence[Status]
+    # The plugins whose PreFilter allows only certain nodes. These plugins excluded the nodes
+    # without a verdict and the nodes that are not in `rows`.
     restricting: tuple[str, ...] = ()
+    # If the pod was rejected as a whole, the verdict on every node.
     pre_filter: Status | None = None
+    # `("Extender",)` if extenders removed nodes, otherwise (). Needed because the statuses of
+    # extenders name no plugin.
     extender_rejectors: tuple[str, ...] = ()
+    # If `statuses` is the list of a ShapePlan, the CodeCounts of that plan.
     code_counts: CodeCounts | None = None
 
     def counts(self) -> Iterator[tuple[Status, int]]:

@@ -29,20 +29,19 @@ from fairlead.engine.state.pod_info import PodInfo
 class Feasibility(Struct, eq=False):
     """The verdicts on every node for one pod.
 
-    `plan` contains the cached results for pods with equal specs. `statuses[codes[i]]` is the
-    verdict on the node whose row (index in the node table) is `plan.rows[i]`. Code 0 means that the
-    pod fits. A negative code means that the row has no node or that the node is excluded. The array
-    `codes` may belong to a cache that changes it in the next cycle. `rejected` is set if PreFilter
-    rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the nodes by
-    name. `extender_rejectors` is `("Extender",)` if extenders removed nodes, otherwise ().
-    `extender_rejectors` is needed because the statuses of extenders name no plugin.
+    The verdict on the node whose row (index in the node table) is `plan.rows[i]` is
+    `statuses[codes[i]]`.
     """
 
-    plan: ShapePlan
+    plan: ShapePlan  # the cached results for pods with equal specs
     state: CycleState
+    # Code 0 means that the pod fits. A negative code means that the row has no node or that the
+    # node is excluded. The array may belong to a cache that changes it in the next cycle.
     codes: npt.NDArray[np.int32]
-    restricting: tuple[str, ...]
-    rejected: Status | None = None
+    restricting: tuple[str, ...]  # the plugins whose PreFilter limits the nodes by name
+    rejected: Status | None = None  # set if PreFilter rejected the pod as a whole
+    # `("Extender",)` if extenders removed nodes, otherwise (). Needed because the statuses of
+    # extenders name no plugin.
     extender_rejectors: tuple[str, ...] = ()
     _verdicts: list[Status] = []
 

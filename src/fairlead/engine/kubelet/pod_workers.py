@@ -118,17 +118,7 @@ class _PodStop(Struct, frozen=True):
 class _PodWorker(Struct):
     """The worker of a bound pod.
 
-    `pending` is the next act. `sent` is the act whose effect is not observed yet. `bound_at`,
-    `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready. `ready_at` is None before the pod starts. `ready_at` is
-    also None if the pod was loaded with unready containers, and no annotation states when they
-    become ready. `stopping` is set while the kubelet stops the pod without a deletion request. The
-    reason is a critical pod that needs room, the deadline of the pod, or a machine that was down.
-    `is_lost` is True if the machine of the pod has returned, but the pod's containers have not
-    started again. If the kubelet rejects the pod, `rejection_pause` is added to the usual delay of
-    the report. `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set
-    once an event has been recorded about a volume for which the pod waits. `refused_since` is the
-    time of the first refusal of the current act; None if the API server has not refused it.
+    The fields `bound_at`, `started_at` and `terminating_at` are the parameters of `next_act`.
     """
 
     ref: ObjectRef
@@ -137,16 +127,24 @@ class _PodWorker(Struct):
     bound_at: Instant
     started_at: Instant
     terminating_at: Instant
+    # The time at which the pod becomes or became ready. None before the pod starts. Also None if
+    # the pod was loaded with unready containers, and no annotation states when they become ready.
     ready_at: Instant | None = None
-    pending: NextAct | None = None
-    sent: NextAct | None = None
+    pending: NextAct | None = None  # the next act
+    sent: NextAct | None = None  # the act whose effect is not observed yet
     is_admitted: bool = False
     rejection: PodRejection | None = None
+    # If the kubelet rejects the pod, added to the usual delay of the report.
     rejection_pause: DurationNs = 0
+    # Set while the kubelet stops the pod without a deletion request. The reason is a critical pod
+    # that needs room, the deadline of the pod, or a machine that was down.
     stopping: _PodStop | None = None
+    # Whether the machine of the pod has returned, but the pod's containers have not started again.
     is_lost: bool = False
-    deferral: Condition | None = None
+    deferral: Condition | None = None  # the condition of a deferred resize
+    # Whether an event has been recorded about a volume for which the pod waits.
     is_attach_error_reported: bool = False
+    # The time of the first refusal of the current act; None if the API server has not refused it.
     refused_since: Instant | None = None
 
 

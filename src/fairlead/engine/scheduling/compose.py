@@ -71,13 +71,8 @@ class PluginHandle(Struct):
 class BuiltProfile(Struct, frozen=True):
     """The framework, caches and settings with which one profile schedules its pods.
 
-    If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
-    `failures` caches the failures of pods, keyed by `equivalence_key`. `placements` caches the
-    common parts of successful cycles, keyed by `EqualPods.key`. Both caches are None if the profile
-    has extenders or limits the search for nodes. In such a profile, pods with equal keys may get
-    different decisions. `is_stateless` is set if decisions depend only on the pod and the state of
-    the cluster. This is the case if all plugins are in-tree, and the profile has neither extenders
-    nor a limited search. `reporter` receives the ignored failures of calls to extenders.
+    Both caches, `failures` and `placements`, are None if the profile has extenders or limits the
+    search for nodes. In such a profile, pods with equal keys may get different decisions.
     """
 
     framework: Framework
@@ -85,11 +80,16 @@ class BuiltProfile(Struct, frozen=True):
     preemption: DefaultPreemption | None = None
     extenders: tuple[Extender, ...] = ()
     sampling: Callable[[Feasibility], None] | None = None
+    # Whether failure messages include the reasons of PostFilter plugins.
     names_preemption: bool = True
     meter: Meter | None = None
-    failures: RepeatedFailures | None = None
+    failures: RepeatedFailures | None = None  # the failures of pods, keyed by `equivalence_key`
+    # The common parts of successful cycles, keyed by `EqualPods.key`.
     placements: RepeatedPlacements | None = None
+    # Whether decisions depend only on the pod and the state of the cluster. This is the case if all
+    # plugins are in-tree, and the profile has neither extenders nor a limited search.
     is_stateless: bool = False
+    # Receives the ignored failures of calls to extenders.
     reporter: Reporter = field(default_factory=SilentReporter)
 
     @property

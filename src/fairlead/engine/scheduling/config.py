@@ -16,22 +16,20 @@ from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """The configuration of a pod scheduler: profiles, extenders and queue settings.
+    """The configuration of a pod scheduler: profiles, extenders and queue settings."""
 
-    `profiles` have distinct scheduler names. A pod is ignored if its schedulerName is not one of
-    these names. `cycle_time` is the duration of a scheduling cycle in ns. At the end of this time,
-    the cycle's decision takes effect and the next cycle starts. Profiles may use `out_of_tree`
-    plugins in addition to Fairlead's own plugins, or instead of them. `extenders` apply to all
-    profiles. `meter` measures plugin durations and does not affect decisions. `version` holds the
-    rules of the Kubernetes version to follow. `gates` are the feature gates that were set
-    explicitly, including the gates in the configuration file.
-    """
-
+    # These have distinct scheduler names. A pod is ignored if its schedulerName is not one of these
+    # names.
     profiles: tuple[Profile, ...] = (Profile(),)
     backoff: BackoffConfig = field(default_factory=BackoffConfig)
+    # The duration of a scheduling cycle in ns. At the end of this time, the cycle's decision takes
+    # effect and the next cycle starts.
     cycle_time: DurationNs = 0
+    # Plugins that profiles may use in addition to Fairlead's own plugins, or instead of them.
     out_of_tree: Mapping[str, Factory] = field(default_factory=dict)
-    extenders: tuple[Extender, ...] = ()
+    extenders: tuple[Extender, ...] = ()  # for all profiles
+    # Measures plugin durations and does not affect decisions.
     meter: Meter | None = field(default=None, compare=False)
-    version: SchedulerVersion = V1_36
+    version: SchedulerVersion = V1_36  # the rules of the Kubernetes version to follow
+    # The feature gates that were set explicitly, including the gates in the configuration file.
     gates: Mapping[str, bool] = field(default_factory=dict)

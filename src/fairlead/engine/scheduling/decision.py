@@ -35,28 +35,21 @@ class Placement(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The decision of a scheduling cycle that found no node for the pod.
+    """The decision of a scheduling cycle that found no node for the pod."""
 
-    `message` is the failure message; `rejections` is the part that counts the rejected nodes.
-    `plugins` are the plugins that rejected the pod. `post_filter_result` contains victims and a
-    nomination; it is set only if a PostFilter plugin succeeded. `state`, the CycleState, is set
-    only if `post_filter_result` is set. `nominated_node` is the node to nominate; "" withdraws the
-    pod's nomination, and None keeps it. `is_error` is True if an internal error occurred, and False
-    if the pod is unschedulable. `commands` are the commands of the PostFilter plugins.
-    `post_filter` contains the reasons that these plugins gave. `post_filter` is None if the profile
-    has no PostFilter plugins. `post_filter_failed` is True if `post_filter` is the error of a
-    plugin.
-    """
-
-    message: str
-    plugins: tuple[str, ...] = ()
+    message: str  # the failure message
+    plugins: tuple[str, ...] = ()  # the plugins that rejected the pod
+    # Victims and a nomination; set only if a PostFilter plugin succeeded.
     post_filter_result: PostFilterResult | None = None
+    # The node to nominate; "" withdraws the pod's nomination, and None keeps it.
     nominated_node: str | None = ""
-    is_error: bool = False
-    rejections: str = ""
-    commands: tuple[PreparationCommand, ...] = ()
+    is_error: bool = False  # True for an internal error, False if the pod is unschedulable
+    rejections: str = ""  # the part of `message` that counts the rejected nodes
+    commands: tuple[PreparationCommand, ...] = ()  # the commands of the PostFilter plugins
+    # The reasons that the PostFilter plugins gave; None if the profile has none.
     post_filter: str | None = ""
-    post_filter_failed: bool = False
+    post_filter_failed: bool = False  # whether `post_filter` is the error of a plugin
+    # Set only if `post_filter_result` is set.
     state: CycleState | None = field(default=None, compare=False)
 
 

@@ -69,32 +69,31 @@ class RoomEvaluation(Struct, frozen=True):
 class Evaluation(Struct):
     """All verdicts on one pod in one cluster.
 
-    `verdicts` has an entry per node, which is None if the pod fits the node. `score_error` is set
-    if an error of a plugin or an extender makes the cycle fail. `scores`, `totals` and `best` cover
-    the feasible nodes. Scores are normalised to 0..100 and not weighted. The scheduler would choose
-    one of the nodes in `choices`. `via` says why these nodes are preferred: "nominated", "single"
-    or "score". `no_preemption` is a sentence that says why the pod may not preempt other pods; ""
-    if the pod may preempt. `room` is set if the pod fits no node, but a PostFilter plugin would
-    evict other pods to make it fit.
+    The fields `scores`, `totals` and `best` cover the feasible nodes.
     """
 
     gated: Status | None = None
     pre_filter: Status | None = None
     restricted_to: list[str] | None = None
+    # An entry per node, None if the pod fits the node.
     verdicts: dict[str, Status | None] = field(default_factory=dict)
     skipped_filters: list[str] = field(default_factory=list)
+    # Normalised to 0..100 and not weighted.
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
     skipped_scores: list[str] = field(default_factory=list)
     weights: dict[str, int] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=dict)
     best: list[str] = field(default_factory=list)
+    # The scheduler would choose one of these nodes.
     choices: list[str] = field(default_factory=list)
-    via: str = ""
-    score_error: str = ""
+    via: str = ""  # why the nodes in `choices` are preferred: "nominated", "single" or "score"
+    score_error: str = ""  # set if an error of a plugin or an extender makes the cycle fail
     fit_error: str = ""
     unschedulable_plugins: tuple[str, ...] = ()
+    # A sentence that says why the pod may not preempt other pods; "" if it may.
     no_preemption: str = ""
     preemption: PreemptionEvaluation | None = None
+    # Set if the pod fits no node, but a PostFilter plugin would evict other pods to make it fit.
     room: RoomEvaluation | None = None
 
 

@@ -27,35 +27,33 @@ PROVISION_TIME: Final[DurationNs] = seconds(60)
 
 
 class KarpenterConfig(Struct, frozen=True, kw_only=True):
-    """The configuration of Karpenter in a simulation: pools, instance types and options.
-
-    `provision_time` is the usual time in ns from the creation of a NodeClaim until its node is
-    Ready. `provision_times` overrides it for some NodePools. `node_info` is the status.nodeInfo of
-    new nodes. `place_labels` are the labels that new nodes of each zone get from the drivers of
-    volumes. `dependents` are the CSINode and the ResourceSlices that are created with a new node.
-    If `serves_resources` is set, NodePools and NodeClaims are custom resources of the API server.
-    The names of new NodeClaims are generated from serial numbers. The numbers begin after
-    `first_serial`. A process that continues with stored objects must set `first_serial` to a larger
-    number than before. Otherwise, names repeat. `class_types` are the instance types for node
-    classes that change the capacity of `types`; all other node classes have `types`.
-    `estimated_prices` are the names of the instance types whose prices are estimates; decisions do
-    not read this field.
-    """
+    """The configuration of Karpenter in a simulation: pools, instance types and options."""
 
     pools: tuple[NodePool, ...]
     types: tuple[InstanceType, ...]
+    # The instance types for node classes that change the capacity of `types`; all other node
+    # classes have `types`.
     class_types: Mapping[NodeClassReference, tuple[InstanceType, ...]] = field(default_factory=dict)
     claims: tuple[NodeClaim, ...] = ()
     overlays: tuple[NodeOverlay, ...] = ()
     options: KarpenterOptions = field(default_factory=KarpenterOptions)
+    # The usual time in ns from the creation of a NodeClaim until its node is Ready.
     provision_time: DurationNs = PROVISION_TIME
+    # Replaces `provision_time` for some NodePools.
     provision_times: Mapping[str, DurationNs] = field(default_factory=dict)
     outages: tuple[CapacityOutage, ...] = ()
+    # Whether NodePools and NodeClaims are custom resources of the API server.
     serves_resources: bool = False
-    node_info: Mapping[str, str] = field(default_factory=dict)
+    node_info: Mapping[str, str] = field(default_factory=dict)  # the status.nodeInfo of new nodes
+    # The labels that new nodes of each zone get from the drivers of volumes.
     place_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # The CSINode and the ResourceSlices that are created with a new node.
     dependents: DependentsOfTypes = field(default_factory=DependentsOfTypes)
+    # The names of new NodeClaims are generated from serial numbers, which begin after this number.
+    # A process that continues with stored objects must set a larger number than before. Otherwise,
+    # names repeat.
     first_serial: int = 0
+    # The names of the instance types whose prices are estimates; decisions do not read this.
     estimated_prices: frozenset[str] = frozenset()
 
     def provision_time_of(self, pool: str) -> DurationNs:

@@ -25,33 +25,31 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
-    `annotation` is the last value of the node annotation KUBELET, which states the behaviour of the
-    kubelet. `base` are the conditions that the Node had when its kubelet was added
-    (`found_conditions`). After a restart of the node's machine, `base` are healthy conditions.
-    `measured` are the pressures that node-pressure eviction has found. The annotation and
-    `measured` replace conditions in `base`. `lease_refusals` is the number of consecutive refusals
-    to create the lease, or to write the end of its renewals.
-
-    The last four fields are times, or None if nothing is scheduled. At `flaps_at` the node starts
-    or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has different
-    ones. At `retries_at` the kubelet writes its lease again, because a write was refused or another
-    client changed the lease. At `renews_at` the kubelet renews its lease, or posts its conditions
-    if nodes have no leases. `renews_at` is None if renewals need no writes because the lease states
-    how often it is renewed.
+    The annotation and `measured` replace conditions in `base`. The last four fields are times, or
+    None if nothing is scheduled.
     """
 
     node: Node
+    # The last value of the node annotation KUBELET, which states the behaviour of the kubelet.
     annotation: str | None
+    # The conditions that the Node had when its kubelet was added (`found_conditions`). After a
+    # restart of the node's machine, healthy conditions.
     base: Conditions
     behaviour: KubeletBehaviour = RUNNING
-    measured: tuple[Report, ...] = ()
+    measured: tuple[Report, ...] = ()  # the pressures that node-pressure eviction has found
     is_reporting: bool = False
     is_assumed_stopped: bool = False
     renewals: Renewals | None = None
+    # The number of consecutive refusals to create the lease, or to write the end of its renewals.
     lease_refusals: int = 0
-    flaps_at: Instant | None = None
+    flaps_at: Instant | None = None  # the node starts or stops reporting
+    # The kubelet posts its conditions if the Node has different ones.
     posts_at: Instant | None = None
+    # The kubelet writes its lease again, because a write was refused or another client changed the
+    # lease.
     retries_at: Instant | None = None
+    # The kubelet renews its lease, or posts its conditions if nodes have no leases. None if
+    # renewals need no writes because the lease states how often it is renewed.
     renews_at: Instant | None = None
 
     @property

@@ -52,30 +52,26 @@ def is_preempted(pod: PodInfo) -> bool:
 
 
 class PreemptionPolicy(Struct, frozen=True):
-    """The rules for choosing and ordering victims and for rating candidates.
+    """The rules for choosing and ordering victims and for rating candidates."""
 
-    `order` is a sort key, most important pod first. A pod can be a victim only if all plugins in
-    `eligibility` accept it. `rules` rate the candidates.
-
-    The other fields differ between upstream versions:
-    - `waits_for`: whether a terminating pod of lower priority on the preemptor's nominated node
-      prevents another preemption
-    - `honors_never`: pods with preemptionPolicy Never do not preempt
-    - `keeps_nomination`: if there are potential nodes, but none of them is a candidate, the
-      preemptor keeps its nomination
-    - `groups_violating`: the victims whose removal violates a disruption budget are deleted before
-      the other victims. If it is not set, victims are deleted in the order of importance.
-    - `by_group`: pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
-    """
-
-    order: Callable[[PodInfo], Any] = importance
+    order: Callable[[PodInfo], Any] = importance  # a sort key, most important pod first
+    # A pod can be a victim only if all of these plugins accept it.
     eligibility: tuple[VictimEligibility, ...] = ()
-    rules: tuple[CandidateRule, ...] = RULES
+    rules: tuple[CandidateRule, ...] = RULES  # rate the candidates
+
+    # The following fields differ between upstream versions.
+
+    # Whether a terminating pod of lower priority on the preemptor's nominated node prevents another
+    # preemption.
     waits_for: Callable[[PodInfo], bool] = is_preempted
-    honors_never: bool = True
+    honors_never: bool = True  # pods with preemptionPolicy Never do not preempt
+    # If there are potential nodes, but none of them is a candidate, the preemptor keeps its
+    # nomination.
     keeps_nomination: bool = False
+    # The victims whose removal violates a disruption budget are deleted before the other victims.
+    # If False, victims are deleted in the order of importance.
     groups_violating: bool = False
-    by_group: bool = False
+    by_group: bool = False  # pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
 
     def victims_among(self, others: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
         """Return the pods in `others` that `pod` may preempt."""

@@ -26,34 +26,29 @@ class QueueName(Enum):
 
 
 class QueuedPod(Struct, eq=False):
-    """A pod in the scheduling queue; only `SchedulingQueue` changes it.
-
-    `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
-    last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
-    rejected the pod in its last attempt, and the PreEnqueue plugins that have rejected it since
-    then. `gated_by` is the PreEnqueue plugin that rejects the pod now, or "". `equivalence_class`
-    is (version, number): a version of the pod, and the number of the equivalence class of this
-    version. The pair is valid only while `info` is this version. `window` is the time at which the
-    pod's backoff ends, as `BackoffClock` truncates it; 0 if there is no backoff. `first_active` is
-    the time at which the pod first entered the active queue. `activated_at` is the time of the
-    pod's last activation. `activations` is the number of the pod's activations at exactly that
-    time. An entry of an `EntryQueue` is valid only if it has the pod's current `token`.
-    """
+    """A pod in the scheduling queue; only `SchedulingQueue` changes it."""
 
     info: PodInfo
+    # The time at which the pod last entered the queue: its arrival, or the end of its last attempt.
     timestamp: Instant
-    stamp: int
+    stamp: int  # orders pods that entered at the same time
     place: QueueName = QueueName.GONE
     attempts: int = 0
     unschedulable_count: int = 0
     error_count: int = 0
+    # The plugins that rejected the pod in its last attempt, and the PreEnqueue plugins that have
+    # rejected it since then.
     plugins: tuple[str, ...] = ()
-    gated_by: str = ""
+    gated_by: str = ""  # the PreEnqueue plugin that rejects the pod now, or ""
+    # The time at which the pod's backoff ends, as `BackoffClock` truncates it; 0 if there is no
+    # backoff.
     window: Instant = 0
-    first_active: Instant | None = None
-    activations: int = 0
-    activated_at: Instant = 0
-    token: int = 0
+    first_active: Instant | None = None  # when the pod first entered the active queue
+    activations: int = 0  # the number of the pod's activations at exactly `activated_at`
+    activated_at: Instant = 0  # the time of the pod's last activation
+    token: int = 0  # an entry of an `EntryQueue` is valid only if it has this token
+    # (version, number): a version of the pod, and the number of the equivalence class of this
+    # version. The pair is valid only while `info` is this version.
     equivalence_class: tuple[PodInfo, int] | None = None
 
     def gate(self, plugin: str) -> None:

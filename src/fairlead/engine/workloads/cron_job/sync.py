@@ -50,30 +50,28 @@ TOO_MANY_MISSED: Final = (
 
 
 class CronJobState(Struct):
-    """A CronJob with its Jobs by name; `last` is the last scheduled time with a Job.
+    """A CronJob with its Jobs by name.
 
-    If the Job for `last` cannot be created, `last` gets its previous value, `before`. Five fields
-    contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
-    (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were unfinished
-    when another client deleted them; the next sync records a MissingJob event for each. `undeleted`
-    contains the refused deletions, by Job name. `reported` is the note of the last event. If the
-    next event has the same note, it is not recorded. `successful_at` is lastSuccessfulTime, or ""
-    if no Job has succeeded. `due` is the next scheduled time.
+    The fields of type `dict[str, None]` contain names of Jobs.
     """
 
     view: CronJob
-    last: Instant | None = None
+    last: Instant | None = None  # the last scheduled time with a Job
+    # The previous value of `last`, which it gets again if its Job cannot be created.
     before: Instant | None = None
     jobs: dict[str, Job] = field(default_factory=dict)
-    creating: dict[str, None] = field(default_factory=dict)
-    running: dict[str, None] = field(default_factory=dict)
-    deleting: dict[str, None] = field(default_factory=dict)
+    creating: dict[str, None] = field(default_factory=dict)  # creation requested
+    running: dict[str, None] = field(default_factory=dict)  # unfinished
+    deleting: dict[str, None] = field(default_factory=dict)  # deletion requested
+    # The refused deletions, by Job name.
     undeleted: dict[str, DeleteObject] = field(default_factory=dict)
-    ended: dict[str, None] = field(default_factory=dict)
+    ended: dict[str, None] = field(default_factory=dict)  # finished
+    # Unfinished when another client deleted them; the next sync records a MissingJob event for
+    # each.
     missing: dict[str, None] = field(default_factory=dict)
-    successful_at: str = ""
-    reported: str = ""
-    due: Instant | None = None
+    successful_at: str = ""  # lastSuccessfulTime, or "" if no Job has succeeded
+    reported: str = ""  # the note of the last event; an event with the same note is not recorded
+    due: Instant | None = None  # the next scheduled time
 
     @classmethod
     def of(cls, view: CronJob) -> CronJobState:

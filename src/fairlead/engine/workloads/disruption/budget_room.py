@@ -33,27 +33,20 @@ _ALWAYS: Final = "AlwaysAllow"
 
 
 class BudgetLimit(Struct, frozen=True):
-    """The disruptions that a budget allows: `now`, and `at_best` if all its replicas are ready.
-
-    `healthy` is the number of ready pods. `desired` is the number of pods that must be ready.
-    `wanted` is the number of replicas. `rule` is the budget's limit in words. `problem` is the
-    error text if the budget's status cannot be computed, else "". `owner` is the object that owns
-    the budget, such as `Cluster db/pg`, or "".
-
-    `has_scales` is False if the limit is a number of pods (minAvailable) and the budget could not
-    use maxUnavailable instead. A budget cannot use maxUnavailable if its pods have no controller,
-    or if one of their controllers has no known scale. In all other cases, `has_scales` is True.
-    """
+    """The disruptions that a budget allows: `now`, and `at_best` if all its replicas are ready."""
 
     key: str
-    rule: str
+    rule: str  # the budget's limit in words
     now: int
     at_best: int
-    healthy: int
-    desired: int
-    wanted: int
-    problem: str = ""
-    owner: str = ""
+    healthy: int  # the number of ready pods
+    desired: int  # the number of pods that must be ready
+    wanted: int  # the number of replicas
+    problem: str = ""  # the error text if the budget's status cannot be computed, else ""
+    owner: str = ""  # the object that owns the budget, such as `Cluster db/pg`, or ""
+    # False if the limit is a number of pods (minAvailable) and the budget could not use
+    # maxUnavailable instead. A budget cannot use maxUnavailable if its pods have no controller, or
+    # if one of their controllers has no known scale.
     has_scales: bool = True
 
     @property

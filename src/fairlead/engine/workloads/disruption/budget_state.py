@@ -19,27 +19,21 @@ Labels = dict[str, str]
 
 
 class BudgetState(Struct):
-    """A budget and its status writes.
-
-    `expected` is expectedPods of the status at the start of the simulation. `expected` is 0 if the
-    budget was created, or its spec was changed, after the start.
-
-    While a write is in flight, the status in `budget.view` is outdated. Changes then only set
-    `is_dirty`, and the status is recomputed when the outcome of the write arrives. `is_written` is
-    set once the status was written or loaded. `failure` is the error text in the status that was
-    written last, or "". `warning` is the reason of the last warning event about the budget's pods.
-    `refusals` is the number of consecutive status writes that were refused.
-    """
+    """A budget and its status writes."""
 
     budget: DisruptionBudget
     is_writing: bool = False
+    # While a write is in flight, the status in `budget.view` is outdated. Changes then only set
+    # this, and the status is recomputed when the outcome of the write arrives.
     is_dirty: bool = False
-    is_written: bool = False
+    is_written: bool = False  # whether the status was written or loaded
+    # The expectedPods of the status at the start of the simulation; 0 if the budget was created, or
+    # its spec was changed, after the start.
     expected: int = 0
-    failure: str = ""
-    warning: str = ""
+    failure: str = ""  # the error text in the status that was written last, or ""
+    warning: str = ""  # the reason of the last warning event about the budget's pods
     recheck_at: Instant | None = None
-    refusals: int = 0
+    refusals: int = 0  # the number of consecutive status writes that were refused
 
     def selects(self, labels: Labels) -> bool:
         """Return whether the budget selects pods with `labels`."""

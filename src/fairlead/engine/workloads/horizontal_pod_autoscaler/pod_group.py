@@ -70,26 +70,21 @@ class PodTotals(Struct):
 
 
 class PodGroups(Struct):
-    """The pods of a scale target, grouped for one metric.
-
-    `serving` is the number of pods that share the workload's load. If this load is known, `weight`
-    is the number of counted serving pods. For the metric of a container, each of these pods
-    counts only as the fraction of its usage that the container uses. If the load is unknown, the
-    annotations of the counted pods state the usage of each pod, and `stated` is the sum in
-    thousandths.
-
-    `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
-    is the error text if the requests are unknown, else "". If no pod changes, the groups stay the
-    same until the instant `until` (None: forever).
-    """
+    """The pods of a scale target, grouped for one metric."""
 
     counted: PodTotals
     unready: PodTotals
-    missing_requests: list[int]
-    serving: int = 0
+    missing_requests: list[int]  # the requests of each missing pod in thousandths
+    serving: int = 0  # the number of pods that share the workload's load
+    # If the workload's load is known, the number of counted serving pods. For the metric of a
+    # container, each of these pods counts only as the fraction of its usage that the container
+    # uses.
     weight: Fraction | int = 0
+    # If the load is unknown, the annotations of the counted pods state the usage of each pod. This
+    # is the sum in thousandths.
     stated: int = 0
-    request_problem: str = ""
+    request_problem: str = ""  # the error text if the requests are unknown, else ""
+    # If no pod changes, the groups stay the same until this instant (None: forever).
     until: Instant | None = None
 
     def usage(self, load: int) -> int:

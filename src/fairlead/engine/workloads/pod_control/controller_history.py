@@ -39,27 +39,23 @@ WHY_HISTORY: Final = "older than the revision history"
 
 
 class History(Struct):
-    """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
-
-    `update` is the name of the revision with the owner's template. `current` is used only for
-    StatefulSets: the name of the revision before the update that is in progress. When the update is
-    complete, the StatefulSet's rule sets `current` to `update`. `first` is the revision of pods
-    without a label. `requested` contains the names of ControllerRevisions whose creation was
-    requested. `failures` is the number of consecutive refused creations. `_named` maps the revision
-    label of each ControllerRevision of a DaemonSet to the ControllerRevision's name. The name
-    cannot be derived from the label if the ControllerRevision was adopted from a DaemonSet with
-    another name.
-    """
+    """The ControllerRevisions (`views`) of one owner, and the templates of its revisions."""
 
     owner: RevisionOwner
     views: dict[str, ControllerRevision] = field(default_factory=dict)
     templates: dict[str, Json] = field(default_factory=dict)
-    update: str = ""
+    update: str = ""  # the name of the revision with the owner's template
+    # Only for StatefulSets: the name of the revision before the update that is in progress. When
+    # the update is complete, the StatefulSet's rule sets it to `update`.
     current: str = ""
-    first: str = ""
+    first: str = ""  # the revision of pods without a label
     collisions: int = 0
+    # Names of ControllerRevisions whose creation was requested.
     requested: dict[str, None] = field(default_factory=dict)
-    failures: int = 0
+    failures: int = 0  # the number of consecutive refused creations
+    # Maps the revision label of each ControllerRevision of a DaemonSet to the ControllerRevision's
+    # name. The name cannot be derived from the label if the ControllerRevision was adopted from a
+    # DaemonSet with another name.
     _named: dict[str, str] = field(default_factory=dict)
 
     def observe(self, view: ControllerRevision) -> None:
