@@ -142,17 +142,9 @@ class DefinedType(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of objects; `group` is "" for the core group.
+    """A kind of objects."""
 
-    If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
-    type of a custom resource; it is None if the kind is built-in or its definition is unknown.
-    `all_types` are the types of all versions of the custom resource, each with its apiVersion.
-    `conversion_webhook` is `spec.conversion.webhook` of the CustomResourceDefinition; None if the
-    conversion strategy is not Webhook. If `singular_name` is None, the singular name is `kind` in
-    lower case. If `stored_version` is "", objects are stored in `version`.
-    """
-
-    group: str
+    group: str  # "" for the core group
     version: str
     kind: str
     plural: str
@@ -164,12 +156,16 @@ class Kind:
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     is_custom: bool = False
-    singular_name: str | None = None
+    singular_name: str | None = None  # None: `kind` in lower case
     list_kind_name: str = ""
-    stored_version: str = ""
-    feature_gate: str = ""
+    stored_version: str = ""  # "": objects are stored in `version`
+    feature_gate: str = ""  # if not "", the kind is served only if this gate is enabled
+    # The type of a custom resource; None if the kind is built-in or its definition is unknown.
     custom: DefinedType | None = None
+    # The types of all versions of the custom resource, each with its apiVersion.
     all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
+    # `spec.conversion.webhook` of the CustomResourceDefinition; None if the conversion strategy is
+    # not Webhook.
     conversion_webhook: Json | None = field(default=None, repr=False)
 
     def __hash__(self) -> int:

@@ -41,22 +41,23 @@ def _scheduler_engine() -> Engine:
 class Workload(Struct, frozen=True):
     """A benchmark workload.
 
-    `threshold` is the rate in pods/s that upstream requires or, for Batch workloads, that
-    kube-batch reaches; None if there is no such rate. `churn_interval_s` is upstream's interval
-    between churn steps, in seconds. Here, one churn step runs for every `churn_interval_s` *
-    `threshold` measured pods. So the number of churn steps is the same as in an upstream run that
-    just reaches the threshold. If `is_long` is set, the workload runs only if it is requested by
-    name. If there are many measured pods, only a sample of the cycles is timed, unless
-    `has_long_cycles` is set. A session of the batch scheduler is a long cycle, so timing it adds
-    little to its duration.
+    If there are many measured pods, only a sample of the cycles is timed, unless `has_long_cycles`
+    is set.
     """
 
     name: str
+    # The rate in pods/s that upstream requires or, for Batch workloads, that kube-batch reaches;
+    # None if there is no such rate.
     threshold: float | None
     build: Callable[[], Setting]
+    # Upstream's interval between churn steps, in seconds. Here, one churn step runs for every
+    # `churn_interval_s` * `threshold` measured pods. So the number of churn steps is the same as in
+    # an upstream run that just reaches the threshold.
     churn_interval_s: float | None = None
     engine: Callable[[], Engine] = _scheduler_engine
-    is_long: bool = False
+    is_long: bool = False  # whether the workload runs only if it is requested by name
+    # Set for the batch scheduler: a session is a long cycle, so timing it adds little to its
+    # duration.
     has_long_cycles: bool = False
 
     @property

@@ -22,19 +22,15 @@ if TYPE_CHECKING:
 class EngineConfig(Struct, frozen=True, kw_only=True):
     """The configuration of an engine.
 
-    `seed` decides ties between equally good choices. `seed` also determines how long the machines
-    of autoscalers take to start, and the names of Karpenter's machines. `start` is the time in ns
-    at which periodic work starts.
-
-    A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
-    ignores pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set,
-    the engine removes the finalizers of deleted nodes, pods and custom resources. A simulation sets
-    `removes_finalizers`, because it does not run the programs that added the finalizers.
+    A controller whose configuration is None does not run.
     """
 
+    # Decides ties between equally good choices. Also determines how long the machines of
+    # autoscalers take to start, and the names of Karpenter's machines.
     seed: int = 0
-    start: Instant = 0
+    start: Instant = 0  # the time in ns at which periodic work starts
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    # If set, the pod scheduler ignores pods whose schedulerName selects the batch scheduler.
     batch: BatchConfig | None = None
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
@@ -45,4 +41,6 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
     )
     karpenter: KarpenterConfig | None = None
     autoscaler: ClusterAutoscalerConfig | None = None
+    # Whether the engine removes the finalizers of deleted nodes, pods and custom resources. A
+    # simulation sets this, because it does not run the programs that added the finalizers.
     removes_finalizers: bool = False

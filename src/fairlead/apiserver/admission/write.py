@@ -36,29 +36,26 @@ def _forget(_key: str, _value: str) -> None:
 class Write(Struct, frozen=True, kw_only=True):
     """The context of one write. The defaults are those of a write by the server itself.
 
-    If `dry_run` is True, the object is not stored. `track(old, new)` returns `new` with its managed
-    fields set. `manager` identifies the field manager and its operation; None if they are unknown.
     Two writes with an equal `manager` give equal objects the same managed fields, except for the
-    times. `user` is None for the server itself. `warn` receives warnings for the client. `annotate`
-    receives keys and values for the audit log. `options` are the request's options as the client
-    sent them. `rights` checks further permissions of the user; it is None if the user has all
-    permissions. `view` converts an object to the subresource's kind, such as Scale. `conversions`
-    is set if the objects of the write are custom resources in the version of the request.
-    `conversions` is None if the objects have the version in which they are stored. `generated_name`
-    is the name that the server chose for a new object because the request has only a generateName,
-    otherwise "".
+    times.
     """
 
-    dry_run: bool = False
-    track: Track | None = None
-    manager: str | None = None
-    user: User | None = None
-    warn: Warn = _ignore
-    annotate: Annotate = _forget
+    dry_run: bool = False  # if True, the object is not stored
+    track: Track | None = None  # `track(old, new)` returns `new` with its managed fields set
+    manager: str | None = None  # identifies the field manager and its operation; None if unknown
+    user: User | None = None  # None for the server itself
+    warn: Warn = _ignore  # receives warnings for the client
+    annotate: Annotate = _forget  # receives keys and values for the audit log
+    # The request's options as the client sent them.
     options: Mapping[str, Any] = field(default_factory=lambda: NO_OPTIONS)
+    # Checks further permissions of the user; None if the user has all permissions.
     rights: Authorizer | None = None
-    view: View | None = None
+    view: View | None = None  # converts an object to the subresource's kind, such as Scale
+    # Set if the objects of the write are custom resources in the version of the request. None if
+    # the objects have the version in which they are stored.
     conversions: Conversions | None = None
+    # The name that the server chose for a new object because the request has only a generateName,
+    # otherwise "".
     generated_name: str = ""
 
     def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:

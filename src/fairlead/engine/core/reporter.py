@@ -53,30 +53,24 @@ class PodBound(Struct, frozen=True):
 
 
 class PodUnschedulable(Struct, frozen=True):
-    """A scheduling or binding cycle failed; `message` is the text of the FailedScheduling event.
-
-    `nominated_node` is the pod's new nominated node: "" if the nomination was removed, None if it
-    is unchanged. `is_error` marks an internal failure: it is not known whether the pod fits.
-    `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of PostFilter
-    plugins, because in some Kubernetes versions `message` does not contain these reasons.
-    `post_filter` is None if the pod's profile has no such plugins. `post_filter_failed` is True if
-    `post_filter` is the error of a plugin. `via` is "batch" if a batch session failed to place the
-    pod.
-    """
+    """A scheduling or binding cycle failed; `message` is the text of the FailedScheduling event."""
 
     pod: ObjectRef
     at: Instant
     message: str
     plugins: tuple[str, ...]
+    # The pod's new nominated node: "" if the nomination was removed, None if it is unchanged.
     nominated_node: str | None
-    is_error: bool
-    is_binding: bool
+    is_error: bool  # an internal failure: it is not known whether the pod fits
+    is_binding: bool  # whether a binding cycle failed
     started: Instant
     attempt: int
     profile: str
+    # The reasons of PostFilter plugins, because in some Kubernetes versions `message` does not
+    # contain them. None if the pod's profile has no such plugins.
     post_filter: str | None = ""
-    post_filter_failed: bool = False
-    via: str = ""
+    post_filter_failed: bool = False  # whether `post_filter` is the error of a plugin
+    via: str = ""  # "batch" if a batch session failed to place the pod
 
 
 class PodPreempting(Struct, frozen=True):

@@ -62,19 +62,18 @@ _Identity = tuple[str, str, str]  # namespace, name and kind
 
 
 class RecordedCluster(Struct):
-    """The objects of a cluster. `apply` changes them; `source` names the log in error messages.
+    """The objects of a cluster; `apply` changes them."""
 
-    `unknown_bindings` names the pods of bindings that were not applied, because the cluster did not
-    contain the pod, or the log does not show the node. Some bindings were applied although the
-    cluster did not contain the node; `unknown_nodes` names these nodes. `unfollowed` names the log
-    lines of writes that were not applied, because the log does not show their effects. `remedy`
-    says how to add an object that the log does not contain, such as the PriorityClass of a pod.
-    """
-
-    source: str
+    source: str  # names the log in error messages
+    # How to add an object that the log does not contain, such as the PriorityClass of a pod.
     remedy: str
+    # Names of the pods of bindings that were not applied, because the cluster did not contain the
+    # pod, or the log does not show the node.
     unknown_bindings: list[str] = field(default_factory=list)
+    # Names of the nodes of bindings that were applied although the cluster did not contain the
+    # node.
     unknown_nodes: list[str] = field(default_factory=list)
+    # Log lines of writes that were not applied, because the log does not show their effects.
     unfollowed: list[str] = field(default_factory=list)
     _store: Store = field(default_factory=lambda: Store(SeededIds(0), log_capacity=1))
     _versions: dict[_Identity, int] = field(default_factory=dict)

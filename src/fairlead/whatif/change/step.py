@@ -21,27 +21,29 @@ else:
 
 
 class ScriptedStep(Struct, frozen=True):
-    """Commands that are performed together at the time `after` (ns).
+    """Commands that are performed together, at the time `after`.
 
-    `after` counts from the moment at which a what-if makes its change, or from the start of a
-    scenario's run. In error messages, `source` and `what` name the option or scenario field.
+    In error messages, `source` and `what` name the option or scenario field.
 
-    If `commands_for` is set, it is called in runs with a node autoscaler, and returns the commands
-    that are performed. Its argument is the list of the nodes that exist when the step is performed.
-    If it raises InputError, for example because a node is gone, `commands` are performed instead.
-    Runs without a node autoscaler perform `commands`. But if `reads_nodes` is set, the commands
-    depend on the present state of the nodes, and every run calls `commands_for`. `capacity_outage`
-    is an outage of the autoscaler's provider; its times count from the step. If `drain_check` is
-    set, the step drains a node. If kubectl would then refuse the drain, the node is only cordoned.
+    In runs with a node autoscaler, `commands_for` is called if it is set, and returns the commands
+    that are performed. Runs without a node autoscaler perform `commands`. But if `reads_nodes` is
+    set, every run calls `commands_for`.
     """
 
+    # The time (ns) from the moment at which a what-if makes its change, or from the start of a
+    # scenario's run.
     after: DurationNs
     commands: tuple[Command, ...]
     source: str
     what: str
+    # The argument is the list of the nodes that exist when the step is performed. If it raises
+    # InputError, for example because a node is gone, `commands` are performed instead.
     commands_for: Callable[[Sequence[Json]], tuple[Command, ...]] | None = None
+    # An outage of the autoscaler's provider; its times count from the step.
     capacity_outage: CapacityOutage | None = None
-    reads_nodes: bool = False
+    reads_nodes: bool = False  # whether the commands depend on the present state of the nodes
+    # If set, the step drains a node. If kubectl would then refuse the drain, the node is only
+    # cordoned.
     drain_check: DrainCheck | None = None
 
     @classmethod

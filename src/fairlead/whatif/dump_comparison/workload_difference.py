@@ -37,19 +37,16 @@ _WITHOUT_REPLICAS: Final = (DAEMON_SET, JOB, CRON_JOB)
 
 
 class DumpedWorkload(Struct, frozen=True):
-    """A workload: its number of replicas, and its containers by name.
+    """A workload: its number of replicas, and its containers by name."""
 
-    `replicas` is None if the workload has no such number. A container is (image, requests).
-    `is_of_pods` is set if the values come from the workload's pods. This is the case if the dump
-    lacks the workload, or if another object controls the workload. `missing` is the number of
-    wanted pods that do not exist, are not ready, or are on a node that does not exist. `missing` is
-    None for Jobs and CronJobs, because their pods end. `missing` is also None if the values come
-    from the pods, or if the dump has no pods at all.
-    """
-
-    replicas: int | None
-    containers: dict[str, tuple[str, dict[str, Any]]]
+    replicas: int | None  # None if the workload has no such number
+    containers: dict[str, tuple[str, dict[str, Any]]]  # {name: (image, requests)}
+    # Whether the values come from the workload's pods. This is the case if the dump lacks the
+    # workload, or if another object controls the workload.
     is_of_pods: bool = False
+    # The number of wanted pods that do not exist, are not ready, or are on a node that does not
+    # exist. None for Jobs and CronJobs, because their pods end. Also None if the values come from
+    # the pods, or if the dump has no pods at all.
     missing: int | None = None
 
 

@@ -830,25 +830,22 @@ def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
 
 
 class _OneMore(Struct, frozen=True):
-    """The result of a trial in which one more pod of a workload is scheduled.
-
-    `missing` is the key of the pod if it is a missing pod of a StatefulSet, otherwise "". `volumes`
-    are sentences about the nodes on which the volumes of such a pod can be used. `revision` is a
-    sentence about the template of the pod if this is not the newest template of its StatefulSet.
-    `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
-    `is_refused` is set if admission refuses the pod, for example because of a ResourceQuota.
-    `breached` are the keys of the budgets that do not allow the disruption of all `victims` that
-    they cover. `refusals` are the reasons of the nodes that do not admit the pod.
-    """
+    """The result of a trial in which one more pod of a workload is scheduled."""
 
     placement: Placement | None = None
+    # Says why the pod is not placed, or why it is placed only by preemption of `victims`.
     message: str = ""
+    # Whether admission refuses the pod, for example because of a ResourceQuota.
     is_refused: bool = False
-    refusals: Sequence[Refusal] = ()
+    refusals: Sequence[Refusal] = ()  # the reasons of the nodes that do not admit the pod
     victims: Sequence[PodInfo] = ()
+    # The keys of the budgets that do not allow the disruption of all `victims` that they cover.
     breached: Sequence[str] = ()
-    missing: str = ""
+    missing: str = ""  # the key of the pod if it is a missing pod of a StatefulSet, otherwise ""
+    # Sentences about the nodes on which the volumes of `missing` can be used.
     volumes: Sequence[str] = ()
+    # A sentence about the template of the pod if this is not the newest template of its
+    # StatefulSet.
     revision: str = ""
 
     @property

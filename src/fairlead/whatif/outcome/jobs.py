@@ -43,26 +43,23 @@ class IncompleteGang(Struct, frozen=True):
 class GangTally(Struct, frozen=True):
     """Statistics of the gangs of a run.
 
-    A gang does useful work only while at least `minMember` of its members run together.
-
-        finished      every member succeeded, and all members ran at the same time
-        broken        members were preempted; other members kept running, but too few
-        lost          resources that preempted members had used until their preemption
-        incomplete    resources that members held while too few members ran
-
-    `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x
-    nanoseconds (CPU in millicores, memory in bytes). `incomplete_now` are the gangs of which too
-    few members run at the end, sorted by group. `incomplete_for` maps each group to the time for
-    which some of its members ran, but too few.
+    A gang does useful work only while at least `minMember` of its members run together. The fields
+    `lost` and `incomplete` are keyed by resource, in amount x nanoseconds (CPU in millicores,
+    memory in bytes).
     """
 
     gangs: int = 0
-    finished: int = 0
+    finished: int = 0  # gangs of which every member succeeded, and all members ran at the same time
+    # Gangs of which members were preempted; other members kept running, but too few.
     broken: int = 0
+    # Resources that preempted members had used until their preemption.
     lost: dict[str, int] = field(default_factory=dict)
+    # Resources that members held while too few members ran.
     incomplete: dict[str, int] = field(default_factory=dict)
-    waits: tuple[GangWaits, ...] = ()
+    waits: tuple[GangWaits, ...] = ()  # sorted by queue
+    # The gangs of which too few members run at the end, sorted by group.
     incomplete_now: tuple[IncompleteGang, ...] = ()
+    # The time for which some members of each group ran, but too few.
     incomplete_for: Mapping[str, DurationNs] = field(default_factory=dict)
 
 

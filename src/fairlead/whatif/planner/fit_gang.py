@@ -74,24 +74,21 @@ _NODE_COLUMNS: Final = (
 
 
 class GangFitResult(Struct):
-    """The result: `count` copies of `members` pods fit; `stop` says why no further copy fits.
-
-    `placed` is the number of pods of the next copy that have room, and `pod` is the name of its
-    first pod without room. `refused_by` is "admission", "scheduling" or "limit". `by_node` counts
-    the pods of the copies that fit. `waiting` counts the pending pods that were placed first.
-    `small_domains` are domains, such as `rack a`, that had room for the first pod of a copy but not
-    for all its pods, so that another domain was used.
-    """
+    """The result: `count` copies of `members` pods fit; `stop` says why no further copy fits."""
 
     members: int
     count: int = 0
-    placed: int = 0
-    pod: str = ""
+    placed: int = 0  # the number of pods of the next copy that have room
+    pod: str = ""  # the name of the first pod of the next copy without room
     stop: str = ""
-    refused_by: str = ""
+    refused_by: str = ""  # "admission", "scheduling" or "limit"
+    # The number of pods of the copies that fit, by node.
     by_node: dict[str, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
+    # Counts the pending pods that were placed first.
     waiting: WaitingPodCounts = field(default_factory=WaitingPodCounts)
+    # Domains, such as `rack a`, that had room for the first pod of a copy but not for all its pods,
+    # so that another domain was used.
     small_domains: dict[str, None] = field(default_factory=dict)
 
 

@@ -112,21 +112,18 @@ class GainingMove(Struct, frozen=True):
 
 
 class RebalancePlan(Struct):
-    """The moves in order, and the balance before the first move and after the last move.
-
-    `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
-    nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
-    pod, the message of the quota that refuses its replacement for good. Moves are left out if the
-    images of a pod might not support the platform of the node that the pod would get. `mismatched`
-    are the workloads of these pods.
-    """
+    """The moves in order, and the balance before the first move and after the last move."""
 
     before: NodeBalance
     after: NodeBalance
     moves: list[GainingMove] = field(default_factory=list)
+    # The number of pods that each rule of the autoscalers keeps on their nodes.
     kept: Counter[IgnoredRule] = field(default_factory=Counter)
-    failing: int = 0
+    failing: int = 0  # the number of pods whose Jobs would not replace them
+    # By pod, the message of the quota that refuses its replacement for good.
     refused: dict[str, str] = field(default_factory=dict)
+    # The workloads of the pods whose images might not support the platform of the node that the pod
+    # would get. The moves of these pods are left out.
     mismatched: tuple[str, ...] = ()
 
 

@@ -62,24 +62,22 @@ class Snapshot(Struct, frozen=True):
     r"""A cluster at an instant; `source` is the path as the user wrote it.
 
     Bytes of names that are not UTF-8 are written as escapes such as `\xe9`.
-    `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
-    `has_all_namespaces` is True only if Fairlead read the cluster, because a dump by kubectl may
-    contain only one namespace. `start_notes` are the notes about nodes that were starting
-    (`starting_node`). `empty_files` are the files of a directory or an archive that were skipped
-    because they are empty, and `files` are all other files. `arguments` are the words that name the
-    cluster in a command, such as (`dump.json`,) or (`--context`, `prod`). `batch_arguments` are
-    further words for the commands that have options of the batch scheduler.
     """
 
     source: str
     manifests: Sequence[Manifest]
     taken_at: Instant
-    unreadable: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()  # the resources that could not be read (`pods`, `jobs.batch`)
+    # True only if Fairlead read the cluster, because a dump by kubectl may contain only one
+    # namespace.
     has_all_namespaces: bool = False
-    start_notes: tuple[str, ...] = ()
+    start_notes: tuple[str, ...] = ()  # notes about nodes that were starting (`starting_node`)
+    # The files of a directory or an archive that were skipped because they are empty.
     empty_files: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # all other files
+    # The words that name the cluster in a command, such as (`dump.json`,) or (`--context`, `prod`).
     arguments: tuple[str, ...] = (PLACEHOLDER,)
+    # Further words for the commands that have options of the batch scheduler.
     batch_arguments: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

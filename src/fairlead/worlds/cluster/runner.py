@@ -86,35 +86,29 @@ class RunningEngine(CommandSource, Protocol):
 
 
 class RunnerOptions(Struct, frozen=True, kw_only=True):
-    """Options of a ClusterRunner.
-
-    `build` makes the engine when this replica becomes leader. If `election` is None, the runner
-    acts without a Lease. `credentials` are shared by all clients. `host` is this machine's name in
-    events; if it is empty, no events are written. `component` is the source of events about the
-    Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
-    for the log of slow cycles. `tracer` makes spans of requests and of the engine's units of work,
-    such as scheduling cycles. `tracer` makes no spans of watches, or of the lists of nodes for
-    extenders. Resources that become unreadable, or become readable again, are logged after
-    `quiet_seconds` without a further change. `on_start` is called with the new engine. `on_updates`
-    receives the object changes of all lists and watches, even before this replica leads.
-    """
+    """Options of a ClusterRunner."""
 
     config: ConnectionConfig
-    credentials: Credentials | None = None
+    credentials: Credentials | None = None  # shared by all clients
     resources: Sequence[ApiResource]
-    build: Callable[[Instant], RunningEngine]
-    election: ElectionConfig | None = None
+    build: Callable[[Instant], RunningEngine]  # makes the engine when this replica becomes leader
+    election: ElectionConfig | None = None  # if None, the runner acts without a Lease
     limits: RequestLimits = field(default_factory=RequestLimits)
-    host: str = ""
-    component: str = DEFAULT_SCHEDULER
+    host: str = ""  # this machine's name in events; if it is empty, no events are written
+    component: str = DEFAULT_SCHEDULER  # the source of events about the Lease
     extenders: ExtenderCaller | None = None
-    log: RunLog = SILENT
-    meter: Meter | None = None
+    log: RunLog = SILENT  # receives one line per incident
+    meter: Meter | None = None  # the times of the engine's plugins, for the log of slow cycles
+    # Makes spans of requests and of the engine's units of work, such as scheduling cycles, but not
+    # of watches, or of the lists of nodes for extenders.
     tracer: Tracer | None = None
     watch_seconds: int = WATCH_SECONDS
     request_seconds: float = REQUEST_SECONDS_MAX
+    # Resources that become unreadable, or become readable again, are logged after this time without
+    # a further change.
     quiet_seconds: float = QUIET_S
-    on_start: Callable[[RunningEngine], None] = lambda _: None
+    on_start: Callable[[RunningEngine], None] = lambda _: None  # called with the new engine
+    # Receives the object changes of all lists and watches, even before this replica leads.
     on_updates: Callable[[Sequence[ObjectUpdate]], None] = lambda _: None
 
 

@@ -101,30 +101,25 @@ PODS_MAX: Final = 200_000
 
 
 class LocalOptions(Struct, frozen=True, kw_only=True):
-    """Options of a local cluster; `address` is the host and port that clients connect to.
-
-    `authority` is the PEM text of the CA that clients inside the cluster should trust.
-    `authority_key` is the CA's private key, "" if the cluster signs no certificates. `without`
-    contains the names (see `PARTS`) of the parts that do not run. `pods_max` limits the number of
-    pods. `release` is the Kubernetes version to follow. `logging` wraps a reporter in a reporter
-    that logs decisions. `job_duration` is how long pods with restartPolicy Never or OnFailure run,
-    None for forever. `limited` are resources that can be used only if a quota covers them.
-    `objects` are the objects of another cluster; if there are any, no new nodes and no default
-    StorageClass are created.
-    """
+    """Options of a local cluster."""
 
     nodes: int = 3
     zones: int = 1
-    address: str = "127.0.0.1:0"
-    authority: str = ""
-    authority_key: str = ""
-    without: tuple[str, ...] = ()
+    address: str = "127.0.0.1:0"  # the host and port that clients connect to
+    authority: str = ""  # the PEM text of the CA that clients inside the cluster should trust
+    authority_key: str = ""  # the CA's private key, "" if the cluster signs no certificates
+    without: tuple[str, ...] = ()  # the names (see `PARTS`) of the parts that do not run
     engine: EngineConfig = field(default_factory=lambda: OBSERVED)
-    release: Release = CURRENT
+    release: Release = CURRENT  # the Kubernetes version to follow
+    # Wraps a reporter in a reporter that logs decisions.
     logging: Callable[[Reporter], Reporter] | None = None
-    pods_max: int = PODS_MAX
+    pods_max: int = PODS_MAX  # limits the number of pods
+    # How long pods with restartPolicy Never or OnFailure run, None for forever.
     job_duration: DurationNs | None = seconds(5)
+    # Resources that can be used only if a quota covers them.
     limited: Sequence[LimitedResource] = ()
+    # The objects of another cluster; if there are any, no new nodes and no default StorageClass are
+    # created.
     objects: Sequence[Mapping[str, Any] | DumpedObject] = ()
 
 

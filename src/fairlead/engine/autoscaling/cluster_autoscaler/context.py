@@ -33,27 +33,24 @@ def _first(_count: int) -> int:
 
 
 class AutoscalingContext(Struct):
-    """The state that all parts of the autoscaler share.
-
-    Each part appends its commands to `commands`. `pick` chooses among equal expansion options.
-    `priorities` returns the text of the priority expander's ConfigMap. `provider_names` maps the
-    id of a node group to the cloud provider's name for the group. If this name is equal to the
-    id, the group is left out. `snapshot` also contains nodes that were requested but do not exist
-    yet. `placeholders` maps the name of each of these nodes to its node group. `scale_up_times`
-    maps node groups to the time of their last increase.
-    """
+    """The state that all parts of the autoscaler share."""
 
     options: AutoscalingOptions
     provider: CloudProvider
     listers: Listers
-    snapshot: ClusterSnapshot
-    commands: list[Command]
+    snapshot: ClusterSnapshot  # also contains nodes that were requested but do not exist yet
+    commands: list[Command]  # each part appends its commands
     events: EventLog
     registry: ClusterStateRegistry
-    pick: Callable[[int], int] = _first
+    pick: Callable[[int], int] = _first  # chooses among equal expansion options
+    # Returns the text of the priority expander's ConfigMap.
     priorities: Callable[[], str | None] = lambda: None
+    # The cloud provider's name for each node group, by id. A group whose name is equal to its id is
+    # left out.
     provider_names: Mapping[str, str] = field(default_factory=dict)
+    # The node group of each node in `snapshot` that does not exist yet, by the node's name.
     placeholders: dict[str, str] = field(default_factory=dict)
+    # The time of the last increase of each node group.
     scale_up_times: dict[str, Instant] = field(default_factory=dict)
 
     def group_of(self, node: Node) -> NodeGroup | None:

@@ -69,30 +69,24 @@ class RequestedScale(Struct, frozen=True):
 
 
 class Rollout(Struct):
-    """A Deployment and its ReplicaSets, by key.
-
-    `replica_sets` are the known ReplicaSets. `implied` contains the pods of each ReplicaSet that is
-    missing in a dump, although the dump contains its pods. `current` is the key of the ReplicaSet
-    that has `template`, "" if there is none. `sizes` are the desired sizes of implied ReplicaSets.
-    `requested` are patched sizes that are not yet observed. `writing` contains the keys of
-    ReplicaSets with a patch in flight. `creating` is the name of the ReplicaSet that is being
-    created, "" if there is none. `is_stale` is set if an object changed while a write was in
-    flight. `is_mismatch_reported` is set after an event about a new ReplicaSet with another
-    template.
-    """
+    """A Deployment and its ReplicaSets, by key."""
 
     key: str
     deployment: Deployment
-    replica_sets: dict[str, ReplicaSet] = field(default_factory=dict)
+    replica_sets: dict[str, ReplicaSet] = field(default_factory=dict)  # the known ReplicaSets
+    # The pods of each ReplicaSet that is missing in a dump, although the dump contains its pods.
     implied: dict[str, PodSet] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-    current: str = ""
+    sizes: dict[str, int] = field(default_factory=dict)  # the desired sizes of implied ReplicaSets
+    current: str = ""  # the key of the ReplicaSet that has `template`, "" if there is none
     template: Json = field(default_factory=dict)
+    # Patched sizes that are not yet observed.
     requested: dict[str, RequestedScale] = field(default_factory=dict)
+    # Keys of ReplicaSets with a patch in flight.
     writing: dict[str, None] = field(default_factory=dict)
     siblings: dict[str, PodSet] = field(default_factory=dict)
-    creating: str = ""
-    is_stale: bool = False
+    creating: str = ""  # the name of the ReplicaSet that is being created, "" if there is none
+    is_stale: bool = False  # whether an object changed while a write was in flight
+    # Whether an event reported a new ReplicaSet with another template.
     is_mismatch_reported: bool = False
     collisions: int = 0
     failures: int = 0

@@ -158,15 +158,7 @@ class ExpectedCreation(Struct, frozen=True):
 class PodSet:
     """The pods of one owner in `namespace`, and the writes in flight, keyed by pod name.
 
-    `siblings` are the pod sets of all ReplicaSets of the owner's Deployment, by key, including this
-    pod set. `ended` contains the pods that ended since the last run of the rule. `restarts`
-    contains the number of container restarts of each unfinished pod that has any. `ended` and
-    `restarts` are None if the rule does not use them. `ready` maps each ready active pod to the
-    time at which it became ready. `succeeded` and `failed` also count pods that no longer exist.
-    `proven` is set after a successful creation and cleared when a backoff starts. While `proven` is
-    not set, only one pod is created at a time (instead of upstream's slow start). `retry_at` is set
-    while the owner is in backoff after a failure. `refusal` is the error message of the last
-    refused creation. `refusal` becomes "" when a creation succeeds or no pod is missing.
+    The fields `ended` and `restarts` are None if the rule does not use them.
     """
 
     key: str
@@ -174,23 +166,30 @@ class PodSet:
     owner: OwnerReference
     pods: LazyDict[Pod] = field(default_factory=lambda: LazyDict(pod_at))
     active: LazyDict[Pod] = field(default_factory=lambda: LazyDict(pod_at))
+    # The time at which each ready active pod became ready.
     ready: LazyDict[Instant] = field(default_factory=lambda: LazyDict(_ready_since))
     creations_expected: dict[str, ExpectedCreation] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)  # slot -> name of the pod being created
     deletions_expected: dict[str, str] = field(default_factory=dict)  # name -> uid
     replacements: dict[str, deque[Replacement]] = field(default_factory=dict)  # by slot
     replacements_requested: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    succeeded: int = 0  # also counts pods that no longer exist
+    failed: int = 0  # also counts pods that no longer exist
     terminating: int = 0
     serial: int = 0
-    ended: list[EndedPod] | None = None
+    ended: list[EndedPod] | None = None  # the pods that ended since the last run of the rule
+    # The number of container restarts of each unfinished pod that has any.
     restarts: dict[str, int] | None = None
+    # The pod sets of all ReplicaSets of the owner's Deployment, by key, including this pod set.
     siblings: dict[str, PodSet] = field(default_factory=dict, repr=False, compare=False)
+    # Set after a successful creation and cleared when a backoff starts. While it is not set, only
+    # one pod is created at a time (instead of upstream's slow start).
     proven: bool = False
     failures: int = 0
+    # The error message of the last refused creation. Becomes "" when a creation succeeds or no pod
+    # is missing.
     refusal: str = ""
-    retry_at: Instant | None = None
+    retry_at: Instant | None = None  # set while the owner is in backoff after a failure
     _by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
     # set if `_by_slot` is not built yet
     _slots: Slots | None = field(default=None, repr=False, compare=False)

@@ -88,31 +88,30 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 
 
 class StatedType(Struct, frozen=True):
-    """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone).
-
-    `capacity` is the size of the machine. `is_of_nodes` is set if no file states the size, so that
-    `capacity` is the size of an existing node. `allocatable` are the allocatable amounts that the
-    file states; `with_allocatable` adds the amounts that follow from an existing node. If
-    `allocatable` has no entry for a resource, the whole capacity is allocatable. `interface_pods`
-    is the maximum number of pods that the machine's network interfaces allow on a node in AWS; 0 if
-    unknown. `systems` are the operating systems that the file states. A file from a provider's tool
-    states no operating systems, because the image of a machine determines its operating system.
-    `labels` are further labels of the nodes of the type; the value "" means that the nodes do not
-    have the label. `is_on_demand_assumed` is set if the file does not state the capacity types.
-    """
+    """One instance type from a file."""
 
     name: str
-    capacity: ResourceList
+    capacity: ResourceList  # the size of the machine
     architectures: tuple[str, ...] = ("amd64",)
+    # The operating systems that the file states. A file from a provider's tool states none, because
+    # the image of a machine determines its operating system.
     systems: tuple[str, ...] = ()
     zones: tuple[str, ...] = ()
     capacity_types: tuple[str, ...] = (ON_DEMAND,)
+    # Per hour, keyed by (capacity type, zone).
     prices: Mapping[tuple[str, str], float] | None = None
+    # Further labels of the nodes of the type; the value "" means that the nodes do not have the
+    # label.
     labels: Mapping[str, str] = {}
+    # The allocatable amounts that the file states; `with_allocatable` adds the amounts that follow
+    # from an existing node. Without an entry for a resource, the whole capacity is allocatable.
     allocatable: ResourceList = {}
+    # The maximum number of pods that the machine's network interfaces allow on a node in AWS; 0 if
+    # unknown.
     interface_pods: int = 0
+    # Whether `capacity` is the size of an existing node, because no file states the size.
     is_of_nodes: bool = False
-    is_on_demand_assumed: bool = False
+    is_on_demand_assumed: bool = False  # whether the file does not state the capacity types
 
     @property
     def has_price(self) -> bool:

@@ -171,19 +171,20 @@ def allocations(
 class ObjectErrors(Struct, frozen=True, kw_only=True):
     """Describes errors of objects, with the number of pods that each object lacks.
 
-    `pods` and `nodes` are the pods and nodes of the cluster. `job_pods` is the number of pods that
-    each Job wants now. The status of a Job does not show this number, because a simulation does not
-    write Job statuses. `update_revision` takes the uid of an owner, and returns the name of the
-    newest revision if the owner is a StatefulSet, otherwise "". The keys of `unreplaced` are owners
-    in the form of the `subject` of `error`. These owners are not in `store`, but their pods are
-    replaced. The values are the pods of the owner that have no replacement yet.
+    The `pods` and `nodes` are those of the cluster.
     """
 
     store: Store
     pods: Collection[Pod]
     nodes: Collection[Node]
+    # The number of pods that each Job wants now. The status of a Job does not show this number,
+    # because a simulation does not write Job statuses.
     job_pods: Mapping[WorkloadRef, int]
+    # Takes the uid of an owner, and returns the name of the newest revision if the owner is a
+    # StatefulSet, otherwise "".
     update_revision: Callable[[str], str]
+    # The pods without a replacement yet, by their owner in the form of the `subject` of `error`.
+    # These owners are not in `store`, but their pods are replaced.
     unreplaced: Mapping[str, Sequence[Pod]]
 
     def error(self, subject: str, message: str) -> ObjectError:

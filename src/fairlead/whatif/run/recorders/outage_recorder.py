@@ -77,47 +77,39 @@ class FailureTimes(Struct):
 
 
 class FailedNode(Struct):
-    """A node that is or was out of service; see `NodeHistory`.
+    """A node that is or was out of service; see `NodeHistory`."""
 
-    `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
-    of a pod from the node. If no pod was evicted, `failure` is the first failure that the control
-    plane noticed. If the control plane noticed no failure, `failure` is the node's first failure.
-    `returns` counts how often the node has returned to service. `evictions` contains all evictions
-    from the node. Several of these can be evictions of one pod and its replacements, which share a
-    key. `evicted` contains each key once.
-    """
-
+    # The failure that led to the first eviction of a pod from the node. If no pod was evicted, the
+    # first failure that the control plane noticed. If the control plane noticed no failure, the
+    # node's first failure.
     failure: FailureTimes
-    latest: FailureTimes
+    latest: FailureTimes  # the node's latest failure
     zone: str
+    # All evictions from the node. Several of these can be evictions of one pod and its
+    # replacements, which share a key; `evicted` contains each key once.
     evictions: list[PodEvicted] = field(default_factory=list)
     back_at: Instant | None = None
-    returns: int = 0
+    returns: int = 0  # how often the node has returned to service
     pods: dict[str, None] = field(default_factory=dict)  # pod keys
     evicted: dict[str, None] = field(default_factory=dict)  # pod keys
 
 
 class AffectedPod(Struct):
-    """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
+    """A pod that was on a failed `node`."""
 
-    `since` is the first time at which its node was out of service. `back_at` is the last time at
-    which the pod came back up, with its containers; None if this never happened. `is_late` is set
-    if its node returned and failed again before the pod came back up. `was_back` is set if the pod
-    came back up before its node failed again. `restarted_at` is the last time at which the pod's
-    containers restarted on their node. `ended_at` is the time at which the pod failed or was
-    deleted; None if it or a replacement exists.
-    """
-
-    pod: Pod
+    pod: Pod  # may be a replacement of another pod
     node: str
-    since: Instant
+    since: Instant  # the first time at which its node was out of service
     state: AffectedPodState = _DOWN
     evicted_at: Instant | None = None
     is_replaced: bool = False
+    # The last time at which the pod came back up, with its containers; None if this never happened.
     back_at: Instant | None = None
-    is_late: bool = False
-    was_back: bool = False
+    is_late: bool = False  # whether its node returned and failed again before the pod came back up
+    was_back: bool = False  # whether the pod came back up before its node failed again
+    # The last time at which the pod's containers restarted on their node.
     restarted_at: Instant | None = None
+    # The time at which the pod failed or was deleted; None if it or a replacement exists.
     ended_at: Instant | None = None
 
     def record_another_failure(self, returned_at: Instant) -> None:

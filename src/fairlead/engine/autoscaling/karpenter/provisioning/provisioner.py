@@ -94,22 +94,21 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 class ProvisioningResult(Struct):
     """The result of a provisioning pass.
 
-    `requests` are NodeClaims to create. `existing` are existing nodes on which pods were placed.
-    `errors` and `ignored` map pods to upstream's texts. Ignored pods with the text "" are not
-    reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
-    them. `has_pools` is False if no NodePool is usable. `misplaced` is set if the pass ended early
-    because it placed a running pod on a node that is not initialized. `misplaced` contains this
-    node and the key of the pod.
+    The values of `errors` and `ignored` are upstream's texts, by pod.
     """
 
     queue: list[Pod] = field(default_factory=list)
-    requests: list[NodeClaimRequest] = field(default_factory=list)
+    requests: list[NodeClaimRequest] = field(default_factory=list)  # NodeClaims to create
+    # Existing nodes on which pods were placed.
     existing: list[ExistingNode] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
-    ignored: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, str] = field(default_factory=dict)  # pods with the text "" are not reported
     relaxations: list[Relaxation] = field(default_factory=list)
+    # Maps NodePools without a usable instance type to the event text about them.
     dropped_pools: dict[str, str] = field(default_factory=dict)
-    has_pools: bool = True
+    has_pools: bool = True  # False if no NodePool is usable
+    # Set if the pass ended early because it placed a running pod on a node that is not initialized:
+    # this node and the key of the pod.
     misplaced: tuple[StateNode, str] | None = None
 
 
