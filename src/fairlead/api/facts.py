@@ -65,18 +65,16 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems", "maxP
 
 
 class FieldFacts(Struct, frozen=True, kw_only=True):
-    """The facts about one field.
+    """The facts about one field."""
 
-    `keywords` maps OpenAPI keywords to their values: enum, minimum, maximum, maxLength, maxItems
-    and maxProperties. The values of enum are those that validation allows, in the order in which
-    the file of facts lists them. `required` is the detail of the error for an absent field, or None
-    if the field may be absent. `items` are the allowed values of the items of a list; empty if
-    every value is allowed.
-    """
-
+    # The values of OpenAPI keywords: enum, minimum, maximum, maxLength, maxItems and maxProperties.
+    # The values of enum are those that validation allows, in the order in which the file of facts
+    # lists them.
     keywords: Mapping[str, Any]
+    # The allowed values of the items of a list; () if every value is allowed.
     items: tuple[str, ...] = ()
     published_values: tuple[str, ...] = ()
+    # The detail of the error for an absent field, or None if the field may be absent.
     required: str | None = None
     is_listed: bool = False
     checks_empty: bool = False

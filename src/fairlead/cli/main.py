@@ -71,22 +71,18 @@ USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
 
 
 class CommandEntry(NamedTuple):
-    """A command, imported from `path` when it is called.
-
-    `text` describes the command in `fairlead --help`. `exit_codes` is the text at the end of the
-    command's own help. `main_option` is an option that users often forget: they write `node-1`
-    instead of `--nodes node-1`. The error message then suggests the option.
-    `on_failure` is the path of a function. If the command fails, the function is called with the
-    arguments of the command. `is_lasting` is set if the command runs until it is interrupted.
-    """
+    """A command, imported from `path` when it is called."""
 
     name: str
     path: str
-    text: str
-    exit_codes: str = USUAL_EXIT_CODES
+    text: str  # describes the command in `fairlead --help`
+    exit_codes: str = USUAL_EXIT_CODES  # the text at the end of the command's own help
+    # An option that users often forget: they write `node-1` instead of `--nodes node-1`. The error
+    # message then suggests the option.
     main_option: str = ""
+    # The path of a function that is called with the arguments of the command if the command fails.
     on_failure: str = ""
-    is_lasting: bool = False
+    is_lasting: bool = False  # whether the command runs until it is interrupted
 
 
 _QUESTIONS: Final = (

@@ -52,15 +52,14 @@ class Impersonation(Struct, frozen=True):
 class ConnectionConfig(Struct, frozen=True, kw_only=True):
     """The URL of an API server, and the credentials for it.
 
-    `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
-    `key` are PEM texts, "" if absent. `authority_file`, `certificate_file` and `key_file` are the
-    paths of the files from which these texts were read, or "". Every connection presents the
-    client certificate; if none is configured, `exec_plugin` may supply one. The Authorization
-    header uses the first of these credentials that is set: `token_file`, `token`, `username` with
-    `password`, `exec_plugin`.
+    The fields `authority`, `certificate` and `key` are PEM texts, "" if absent. The fields
+    `authority_file`, `certificate_file` and `key_file` are the paths of the files from which these
+    texts were read, or "". Every connection presents the client certificate; if none is configured,
+    `exec_plugin` may supply one. The Authorization header uses the first of these credentials that
+    is set: `token_file`, `token`, `username` with `password`, `exec_plugin`.
     """
 
-    name: str
+    name: str  # identifies the connection in messages ("context prod")
     server: str
     authority: str = ""
     is_insecure: bool = False

@@ -56,25 +56,22 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
 class ExperimentPair(Struct, frozen=True):
-    """The experiments without and with the change, and the `notes` about the change.
-
-    If `is_rescheduled` is set, both runs schedule running pods again. No autoscaler removes
-    `kept_nodes` before the change. `failed_nodes` were out of service when the dump was taken, and
-    return to service in the run without the change. `cron_jobs` are the CronJobs after the change.
-    `awaited` are the unready pods for which rollouts of the change wait. `unsimulated` names the
-    part of the change that has no effect because nothing simulates it; "" if there is none.
-    """
+    """The experiments without and with the change, and the `notes` about the change."""
 
     without: Experiment
     changed: Experiment
     drain: KubectlDrain
     notes: tuple[str, ...]
     kubelets: SimulatedKubelets
-    is_rescheduled: bool
-    kept_nodes: Sequence[str]
+    is_rescheduled: bool  # whether both runs schedule running pods again
+    kept_nodes: Sequence[str]  # no autoscaler removes these nodes before the change
+    # Nodes that were out of service when the dump was taken, and that return to service in the run
+    # without the change.
     failed_nodes: Sequence[str]
-    cron_jobs: Sequence[Manifest]
-    awaited: Sequence[ObjectRef]
+    cron_jobs: Sequence[Manifest]  # the CronJobs after the change
+    awaited: Sequence[ObjectRef]  # the unready pods for which rollouts of the change wait
+    # Names the part of the change that has no effect because nothing simulates it; "" if there is
+    # none.
     unsimulated: str = ""
 
 

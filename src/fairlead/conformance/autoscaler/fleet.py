@@ -34,23 +34,18 @@ Act = Callable[..., None]
 
 
 class FleetGroup(Struct):
-    """One node group; `machines` maps the names of machines to their states.
+    """One node group."""
 
-    `case` describes the group in a conformance case. `act` records an action. `created` is called
-    with the name of each machine that `increase_size` creates. `deleted` is called with the name of
-    each machine that `delete_nodes` deletes. `registered` returns whether the machine with a given
-    name has a Node. `target` is the desired number of nodes. `counter` is the number of machines
-    that `increase_size` created.
-    """
-
-    case: Json
-    act: Act
+    case: Json  # describes the group in a conformance case
+    act: Act  # records an action
+    # Called with the name of each machine that `increase_size` creates.
     created: Callable[[FleetGroup, str, Instant], None]
+    # Called with the name of each machine that `delete_nodes` deletes.
     deleted: Callable[[FleetGroup, str, Instant], None]
-    registered: Callable[[str], bool]
-    target: int = 0
-    machines: dict[str, Instance] = field(default_factory=dict)
-    counter: int = 0
+    registered: Callable[[str], bool]  # returns whether the machine with a given name has a Node
+    target: int = 0  # the desired number of nodes
+    machines: dict[str, Instance] = field(default_factory=dict)  # {name: state}
+    counter: int = 0  # the number of machines that `increase_size` created
     min_size: int = 0
     max_size: int = 0
     template: Node | None = None

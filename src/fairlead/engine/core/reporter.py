@@ -16,23 +16,18 @@ from fairlead.engine.core.instant import Instant
 
 
 class PodPlaced(Struct, frozen=True):
-    """A scheduling cycle chose `node` for `pod`.
-
-    `via` tells how the node was chosen. `via` is "nominated" if `node` is the pod's nominated node,
-    "single" if only one node fits, "batch" if a batch session chose the node, and "score"
-    otherwise. `feasible` is the number of nodes that fit. `feasible` is 1 if the other nodes were
-    not evaluated. `equals` is the number of nodes with the best score. `started` is the start of
-    the cycle. `attempt` counts from 1.
-    """
+    """A scheduling cycle chose `node` for `pod`."""
 
     pod: ObjectRef
     node: str
     at: Instant
+    # How the node was chosen: "nominated" if `node` is the pod's nominated node, "single" if only
+    # one node fits, "batch" if a batch session chose the node, and "score" otherwise.
     via: str
-    feasible: int
-    equals: int
-    started: Instant
-    attempt: int
+    feasible: int  # the number of nodes that fit; 1 if the other nodes were not evaluated
+    equals: int  # the number of nodes with the best score
+    started: Instant  # the start of the cycle
+    attempt: int  # counts from 1
     profile: str
 
 

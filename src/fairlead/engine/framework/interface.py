@@ -201,26 +201,22 @@ class Shortlist(Protocol):
 class PostFilterResult(Struct, frozen=True):
     """The result of a PostFilter.
 
-    - `status`: SUCCESS if the PostFilter makes room for the pod
-    - `nominated_node`: the node on which the PostFilter makes room; "" clears an earlier
-      nomination, and None keeps it
-    - `victims`: the pods to remove, the least important last
-    - `pdb_violations`: the number of victims whose removal violates a disruption budget; None if it
-      is not known
-    - `rule`, `candidates` and `equals`: how the node was chosen (see `PodPreempting`)
-    - `shortlist`: if set, no node is chosen yet, and `status` is the only other meaningful field
-    - `commands`: commands that are sent even if `status` is not SUCCESS
+    The fields `rule`, `candidates` and `equals` say how the node was chosen (see `PodPreempting`).
     """
 
-    status: Status
+    status: Status  # SUCCESS if the PostFilter makes room for the pod
+    # The node on which the PostFilter makes room; "" clears an earlier nomination, and None keeps
+    # it.
     nominated_node: str | None = None
-    victims: tuple[PodInfo, ...] = ()
+    victims: tuple[PodInfo, ...] = ()  # the pods to remove, the least important last
+    # The number of victims whose removal violates a disruption budget; None if it is not known.
     pdb_violations: int | None = 0
     rule: str = ""
     candidates: int = 0
     equals: int = 1
+    # If set, no node is chosen yet, and `status` is the only other meaningful field.
     shortlist: Shortlist | None = None
-    commands: tuple[PreparationCommand, ...] = ()
+    commands: tuple[PreparationCommand, ...] = ()  # sent even if `status` is not SUCCESS
 
 
 @runtime_checkable

@@ -57,21 +57,18 @@ Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
 
 
 class _NodeState(Struct, eq=False):
-    """A node with the pods that use its resources, and the state of its eviction manager.
-
-    `users` are the pods that use resources, by pod key. `since` maps each crossed threshold to the
-    time of the check that first found it crossed. `seen` maps each reported pressure to the time at
-    which it was last observed. `crossed` contains the pressures whose thresholds were crossed at
-    the last check. `leaving` maps the key of each evicted pod to a pair: the time at which its
-    grace period ends, and the eviction message.
-    """
+    """A node with the pods that use its resources, and the state of its eviction manager."""
 
     name: str
     node: Node | None = None
-    users: dict[str, Pod] = field(default_factory=dict)
+    users: dict[str, Pod] = field(default_factory=dict)  # the pods that use resources, by pod key
+    # The time of the check that first found each crossed threshold crossed.
     since: dict[Threshold, Instant] = field(default_factory=dict)
+    # The time at which each reported pressure was last observed.
     seen: dict[Report, Instant] = field(default_factory=dict)
+    # The pressures whose thresholds were crossed at the last check.
     crossed: tuple[Report, ...] = ()
+    # {key of an evicted pod: (end of its grace period, eviction message)}
     leaving: dict[str, tuple[Instant, str]] = field(default_factory=dict)
     checks_at: Instant | None = None
 

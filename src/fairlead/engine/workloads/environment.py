@@ -47,13 +47,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 class ControllerEnvironment(Struct, frozen=True, kw_only=True):
-    """The parts that differ between the controllers of a served cluster and of a simulation.
-
-    If `follows_all_pods` is set, every change of a pod makes the controllers check the pod's owner,
-    because the owner's status may change. If `tracks_jobs` is set, each pod of a Job has a
-    finalizer until the Job's status counts the pod. `adopts` tells whether an owner adopts a pod
-    that no owner controls. `adopts` is None if the controller Adoption does not run.
-    """
+    """The parts that differ between the controllers of a served cluster and of a simulation."""
 
     events: EventSink
     pod_factory: PodFactory
@@ -61,8 +55,13 @@ class ControllerEnvironment(Struct, frozen=True, kw_only=True):
     owner_status: Callable[[PodSets, Histories, StatusWriter], OwnerOutput]
     rollout_output: Callable[[PodSets, StatusWriter], RolloutOutput]
     replica_set_view: Callable[[PodSets], ReplicaSetView]
+    # Whether every change of a pod makes the controllers check the pod's owner, because the owner's
+    # status may change.
     follows_all_pods: bool
+    # Whether each pod of a Job has a finalizer until the Job's status counts the pod.
     tracks_jobs: bool
+    # Whether an owner adopts a pod that no owner controls. None if the controller Adoption does not
+    # run.
     adopts: Callable[[Any, Pod], bool] | None
 
 

@@ -259,21 +259,18 @@ def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a
 
 
 class ChangeScript(Struct, frozen=True):
-    """The steps of a change in order of time, and notes about its meaning and its assumptions.
-
-    `drain` contains the result of kubectl's checks of the drained nodes. `written` are the objects
-    that manifests and edits create or change, with their content after the change. `deleted` are
-    the objects that --delete names. `awaited` are the pods that are not ready, and for which
-    StatefulSets with a new template wait. `unsimulated` are the objects in `written` that the
-    change creates or changes, and on which no simulated controller acts.
-    """
+    """The steps of a change in order of time, and notes about its meaning and its assumptions."""
 
     steps: tuple[ScriptedStep, ...]
     notes: tuple[str, ...] = ()
-    drain: KubectlDrain = NO_DRAIN
+    drain: KubectlDrain = NO_DRAIN  # the result of kubectl's checks of the drained nodes
+    # The objects that manifests and edits create or change, with their content after the change.
     written: tuple[Manifest, ...] = ()
-    deleted: tuple[Manifest, ...] = ()
+    deleted: tuple[Manifest, ...] = ()  # the objects that --delete names
+    # The pods that are not ready, and for which StatefulSets with a new template wait.
     awaited: tuple[ObjectRef, ...] = ()
+    # The objects in `written` that the change creates or changes, and on which no simulated
+    # controller acts.
     unsimulated: tuple[Manifest, ...] = ()
 
 

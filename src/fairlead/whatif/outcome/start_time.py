@@ -30,17 +30,14 @@ class StartTimeRow(Struct, frozen=True, kw_only=True):
 class StartTimes(Struct, frozen=True, kw_only=True):
     """The start times, and the data that they are based on.
 
-    `draws` is the number of simulations, each with randomly drawn remaining runtimes. `running` is
-    the number of running pods. `known` is the number of these pods with a known runtime. `stated`
-    is the number of pods with a runtime from a file. Each simulation covers at most the time
-    `look_ahead`. If no runtime is known, nothing is simulated: `draws` is 0, and `rows` is empty.
+    If no runtime is known, nothing is simulated: `draws` is 0, and `rows` is empty.
     """
 
-    draws: int
-    running: int
-    known: int
-    stated: int
-    look_ahead: DurationNs
+    draws: int  # the number of simulations, each with randomly drawn remaining runtimes
+    running: int  # the number of running pods
+    known: int  # the number of running pods with a known runtime
+    stated: int  # the number of pods with a runtime from a file
+    look_ahead: DurationNs  # each simulation covers at most this time
     rows: tuple[StartTimeRow, ...]
 
     def of(self, subjects: Collection[str]) -> StartTimes:

@@ -36,24 +36,22 @@ class AutoscalingSection(TypedDict, total=False):
     """The effects of a node autoscaler.
 
     Lists over time have one value for each time in `t_s`. A number of nodes or a cost per hour is
-    valid from its time until the next time in `t_s`. `by_group` and `by_type` are lines of node
-    counts, by group and by instance type. The line with the largest peak comes first.
-    `nodes_without`, `cost_without` and `spent_without` describe the run without the change. These
-    three fields are None if there is no such run. `cost` is per hour, and `spent` is the sum since
-    the start. `cost` and `spent` are None if a price is unknown. The other fields are as in the
-    JSON of the result (docs/json.md).
+    valid from its time until the next time in `t_s`. The fields `nodes_without`, `cost_without` and
+    `spent_without` describe the run without the change, and are None if there is no such run. The
+    fields from `waiting` on are as in the JSON of the result (docs/json.md).
     """
 
     autoscaler: Required[str]
     figures: Json
     figures_without: Json | None
     t_s: Sequence[float]
+    # The nodes of each group; the line with the largest peak comes first.
     by_group: Sequence[NodeLine]
-    by_type: Sequence[NodeLine]
+    by_type: Sequence[NodeLine]  # the nodes of each instance type, in the same order
     nodes_without: Sequence[int] | None
-    cost: Sequence[float] | None
+    cost: Sequence[float] | None  # per hour; None if a price is unknown
     cost_without: Sequence[float] | None
-    spent: Sequence[float] | None
+    spent: Sequence[float] | None  # the sum since the start; None if a price is unknown
     spent_without: Sequence[float] | None
     waiting: Sequence[Json]
     groups: Sequence[Json]

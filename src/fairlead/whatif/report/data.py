@@ -183,41 +183,30 @@ class PdbBreachRow(TypedDict, total=False):
 class ReportData(TypedDict, total=False):
     """Everything that the page shows.
 
-    Only a what-if has `summary_before` and `nodes_before`: the key figures of the run without the
-    change, and the nodes at its end. `owners` maps the pods in the lists to their workloads.
-    `history` and `history_before` are None if they were too large to keep. `started_at` is the
-    instant of virtual second 0, as text. `all_running_after_s` is `Difference.recovered_after`; it
-    is absent or None if it is unknown. `outage` is absent or None if no node failed. `autoscaling`
-    is absent or None if no autoscaler acted. `drains` are the rolling drains. `rest_after_s` is the
-    time at which the cluster was at rest. `waits` are the waits of pods for a node, by workload. If
-    an autoscaler acted, `waits` is empty, and `autoscaling` has the waits. `waits` is also empty if
-    no pod waited long (`RunOutcome.has_long_waits`). A what-if has no `waits`.
-
-    `verdict` and all fields below it are as in the JSON of the result (docs/json.md). In
-    addition, `next_steps` has links to parts of the report. Only the page of a running cluster
-    (`kind` "live") has `without_pods` and `replaced`. `without_pods` are the permanent workloads
-    that have pods, but none on a node in service. `replaced` is the number of displaced pods that
-    are gone or terminate, and that are replaced by pods with nodes.
+    The field `verdict` and all fields below it are as in the JSON of the result (docs/json.md),
+    unless a comment says otherwise.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]
     title: Required[str]
     subtitle: str
     seed: int
-    started_at: str
+    started_at: str  # the instant of virtual second 0, as text
     virtual_seconds: float
     wall_seconds: float
+    # `Difference.recovered_after`; absent or None if it is unknown.
     all_running_after_s: float | None
     summary: Summary
-    summary_before: Summary
+    summary_before: Summary  # only a what-if: the key figures of the run without the change
     resources: Sequence[ResourceRow]
     priorities: Sequence[PriorityName]
     timeline: Timeline
     nodes: Sequence[NodeRow]
+    # Only a what-if: the nodes at the end of the run without the change.
     nodes_before: Sequence[NodeRow]
-    history: HistoryRows | None
-    history_before: HistoryRows | None
-    owners: Mapping[str, str]
+    history: HistoryRows | None  # None if it was too large to keep
+    history_before: HistoryRows | None  # None if it was too large to keep
+    owners: Mapping[str, str]  # {pod in one of the lists: its workload}
     preemptions: Sequence[PreemptionRow]
     evictions: Sequence[EvictionRow]
     pending: Sequence[PendingRow]
@@ -226,11 +215,11 @@ class ReportData(TypedDict, total=False):
     pdb_breaches: Sequence[PdbBreachRow]
     queues: QueueSection | None
     waiting_groups: Sequence[WaitingGroupRow]
-    outage: OutageSection | None
-    autoscaling: AutoscalingSection | None
-    drains: Sequence[DrainRow]
+    outage: OutageSection | None  # absent or None if no node failed
+    autoscaling: AutoscalingSection | None  # absent or None if no autoscaler acted
+    drains: Sequence[DrainRow]  # the rolling drains
     verdict: Sequence[Json]
-    rest_after_s: float | None
+    rest_after_s: float | None  # the time at which the cluster was at rest
     untouched_workloads: int
     group_by: str
     under_way: Sequence[Json]
@@ -245,6 +234,9 @@ class ReportData(TypedDict, total=False):
     drain_flags: Sequence[Json]
     undrained: Sequence[Json]
     waited: Sequence[Json]
+    # The waits of pods for a node, by workload. Empty if an autoscaler acted, because `autoscaling`
+    # has the waits then. Also empty if no pod waited long (`RunOutcome.has_long_waits`). A what-if
+    # has no `waits`.
     waits: Sequence[Json]
     gone: Sequence[Json]
     not_created: Sequence[Json]
@@ -257,6 +249,10 @@ class ReportData(TypedDict, total=False):
     errors: Sequence[Json]
     recurrences: Sequence[Json]
     notes: Sequence[str]
-    next_steps: Sequence[NextStepRow]
+    next_steps: Sequence[NextStepRow]  # in addition, with links to parts of the report
+    # Only on the page of a running cluster (`kind` "live"): the permanent workloads that have pods,
+    # but none on a node in service.
     without_pods: Sequence[str]
+    # Only on the page of a running cluster: the number of displaced pods that are gone or
+    # terminate, and that are replaced by pods with nodes.
     replaced: int

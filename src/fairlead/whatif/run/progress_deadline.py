@@ -42,22 +42,19 @@ _LEFT: Final = Step.LEFT
 
 
 class RolloutHistory(Struct, frozen=True):
-    """What happened to the pods of Deployments in a run from `since` to `until`.
+    """What happened to the pods of Deployments in a run from `since` to `until`."""
 
-    `transitions` maps each Deployment to its transitions in order of time. `store` has the objects
-    at the end, and `initial` has the objects at the start. `live` counts the pods at the end, by
-    revision of each Deployment. Ended and terminating pods are not counted. `errors` name the pods
-    that could not be created. `settled` is set if nothing changes after `until`.
-    """
-
-    store: Store
-    initial: Sequence[Manifest]
+    store: Store  # the objects at the end
+    initial: Sequence[Manifest]  # the objects at the start
+    # The transitions of each Deployment in order of time.
     transitions: Mapping[WorkloadRef, Sequence[PodTransition]]
+    # The number of pods at the end, by revision of each Deployment, without ended and terminating
+    # pods.
     live: Mapping[WorkloadRef, Mapping[str, int]]
-    errors: Sequence[ObjectError]
+    errors: Sequence[ObjectError]  # names the pods that could not be created
     since: Instant
     until: Instant
-    settled: bool
+    settled: bool  # whether nothing changes after `until`
 
 
 def deployment_transitions(

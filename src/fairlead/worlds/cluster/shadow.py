@@ -75,12 +75,7 @@ PLACEMENTS: Final = (
 class ShadowDecision(Struct, frozen=True):
     """The decision of one configuration about a pod that was placed on, or nominated to, `node`.
 
-    `choices` contains at most CHOICES_MAX of the best nodes. `equals` is the number of best nodes,
-    and `feasible` is the number of feasible nodes. `score` is the total score of `node`, and
-    `best_score` is the total score of the best nodes. The two scores are set only if `agreement` is
-    LOWER or SAMPLED. `reason` says why the pod fits no node, or why it does not fit `node`. If
-    `agreement` is ERROR, `reason` is the error of a plugin. `victims` are the pods that the
-    configuration would have preempted.
+    The two scores are set only if `agreement` is LOWER or SAMPLED.
     """
 
     at: Instant
@@ -89,13 +84,15 @@ class ShadowDecision(Struct, frozen=True):
     pod: str
     scheduler: str
     node: str
-    choices: tuple[str, ...] = ()
-    equals: int = 0
-    feasible: int = 0
-    score: int | None = None
-    best_score: int | None = None
+    choices: tuple[str, ...] = ()  # at most CHOICES_MAX of the best nodes
+    equals: int = 0  # the number of best nodes
+    feasible: int = 0  # the number of feasible nodes
+    score: int | None = None  # the total score of `node`
+    best_score: int | None = None  # the total score of the best nodes
+    # Why the pod fits no node, or why it does not fit `node`. If `agreement` is ERROR, the error of
+    # a plugin.
     reason: str = ""
-    victims: tuple[str, ...] = ()
+    victims: tuple[str, ...] = ()  # the pods that the configuration would have preempted
 
 
 CHOICES_MAX: Final = 10

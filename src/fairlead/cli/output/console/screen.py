@@ -70,24 +70,24 @@ def _nothing(count: int, width: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of an answer with `rows` rows; `show(console, n)` prints the first n of them.
+    """A section of an answer.
 
-    `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
     Sections of lower `rank` get lines first. A section with rank 0 prints all its rows. Any other
     section prints between `least` and `most` rows. If `least` rows do not fit, a section with a
-    rank of at most Rank.ADVICE prints fewer rows, and a section with a greater rank prints none. If
-    `is_urgent` is set, a section with a rank of at most Rank.ADVICE gets its `least` rows before
-    the other sections get more than one. `left_out(n, width)` returns the headings of the columns
-    that do not fit into `width` characters if the section prints n rows.
+    rank of at most Rank.ADVICE prints fewer rows, and a section with a greater rank prints none.
     """
 
-    title: str
-    rows: int
-    show: Callable[[Console, int], None]
+    title: str  # the section's name in the line about omitted sections, such as `976 pods moved`
+    rows: int  # the number of rows
+    show: Callable[[Console, int], None]  # `show(console, n)` prints the first n rows
     rank: int
     least: int = 1
     most: int = 6
+    # Whether a section with a rank of at most Rank.ADVICE gets its `least` rows before the other
+    # sections get more than one.
     is_urgent: bool = False
+    # `left_out(n, width)` returns the headings of the columns that do not fit into `width`
+    # characters if the section prints n rows.
     left_out: Callable[[int, int], Sequence[str]] = _nothing
 
 

@@ -70,23 +70,19 @@ _CALLED: Final = frozenset(
 
 
 class LoopRecord(Struct):
-    """The input and the decisions of one autoscaler loop.
-
-    `unschedulable` are the pending pods of the loop. `unschedulable` is None if the loop ended
-    before scale-up. `to_help` are the pods that need a new node. `to_help` contains pending pods,
-    and pods that a drain in progress will evict. `sleep_time` is the time in ns that upstream would
-    have slept in the loop. `error` is the text of the error that ended the loop, or "".
-    """
+    """The input and the decisions of one autoscaler loop."""
 
     at: Instant
     templates: Mapping[str, Template] | None = None
+    # The pending pods of the loop; None if the loop ended before scale-up.
     unschedulable: Sequence[Pod] | None = None
+    # The pods that need a new node: pending pods, and pods that a drain in progress will evict.
     to_help: Sequence[Pod] = ()
     choices: Sequence[Choice] = ()
     scale_ups: list[ScaleUpStatus] = field(default_factory=list)
     scale_down: ScaleDownStatus = field(default_factory=ScaleDownStatus)
-    sleep_time: DurationNs = 0
-    error: str = ""
+    sleep_time: DurationNs = 0  # the time in ns that upstream would have slept in the loop
+    error: str = ""  # the text of the error that ended the loop, or ""
 
 
 class StaticAutoscaler:

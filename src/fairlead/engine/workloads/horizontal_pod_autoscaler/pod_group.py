@@ -114,11 +114,7 @@ class MeteredResource(Struct, frozen=True):
 class _Reading(Struct):
     """One version of a pod, with the facts about it that a metric reads.
 
-    `since` is the time of the last change of the condition Ready. `started` is the start time of
-    the pod. Both times are 0 if the metric does not depend on them. `part` is the metered
-    container's fraction of the pod's usage, or 1 if the metric measures whole pods. `stated` is the
-    usage according to the pod's annotation. `requests` and `stated` are in thousandths.
-    `request_problem` and `container_problem` are error texts, or "".
+    The times `since` and `started` are 0 if the metric does not depend on them.
     """
 
     pod: Pod
@@ -127,14 +123,15 @@ class _Reading(Struct):
     is_pending: bool
     is_running: bool
     is_serving: bool
-    requests: int
-    request_problem: str
-    container_problem: str
+    requests: int  # in thousandths
+    request_problem: str  # error text, or ""
+    container_problem: str  # error text, or ""
     readiness: str | None = None
-    since: Instant = 0
-    started: Instant = 0
+    since: Instant = 0  # the time of the last change of the condition Ready
+    started: Instant = 0  # the start time of the pod
+    # The metered container's fraction of the pod's usage, or 1 if the metric measures whole pods.
     part: Fraction | int = 0
-    stated: int = 0
+    stated: int = 0  # the usage according to the pod's annotation, in thousandths
 
 
 class PodReadings:

@@ -39,26 +39,23 @@ class ReplicaShortage(Struct, frozen=True, kw_only=True):
 
 
 class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
-    """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
+    """A HorizontalPodAutoscaler, its target, limits and replica changes.
 
-    `replicas` is the number at the end, None if the target has no scale. If the condition
-    AbleToScale or ScalingActive is False, `inactive_reason` and `inactive_message` are the reason
-    and message of this condition. Otherwise, both are "". `shortage` is None if the metrics never
-    propose more than `maximum`. `with_value` names the metrics that have a value at the end, and
-    `without_value` names the metrics that have no value.
+    If the condition AbleToScale or ScalingActive is False, `inactive_reason` and `inactive_message`
+    are the reason and message of this condition. Otherwise, both are "".
     """
 
     autoscaler: str
-    target: str
+    target: str  # such as `Deployment web`
     minimum: int
     maximum: int
-    replicas: int | None
+    replicas: int | None  # the number at the end, None if the target has no scale
     changes: tuple[ReplicaChange, ...]
     inactive_reason: str = ""
     inactive_message: str = ""
-    shortage: ReplicaShortage | None = None
-    with_value: tuple[str, ...] = ()
-    without_value: tuple[str, ...] = ()
+    shortage: ReplicaShortage | None = None  # None if the metrics never propose more than `maximum`
+    with_value: tuple[str, ...] = ()  # names of the metrics that have a value at the end
+    without_value: tuple[str, ...] = ()  # names of the metrics that have no value at the end
 
     @property
     def workload(self) -> WorkloadRef:

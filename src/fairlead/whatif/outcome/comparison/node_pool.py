@@ -27,26 +27,23 @@ NO_POOL: Final = "no pool"
 class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     """The nodes of one pool at the end of the runs with and without the change.
 
-    `nodes` is the number of nodes with the change; `not_ready` of them are not ready and `cordoned`
-    of them are unschedulable. `pods` is the number of pods on ready nodes. Amounts are totals of
-    the schedulable nodes, keyed by resource: CPU in millicores, other resources in units. "pods" is
-    one of the resources. `is_cordoned_anew` means that the two runs end with different cordoned
-    nodes in the pool.
+    Amounts are totals of the schedulable nodes, keyed by resource: CPU in millicores, other
+    resources in units. "pods" is one of the resources.
     """
 
     name: str
-    nodes: int
+    nodes: int  # the number of nodes with the change
     nodes_without: int
-    not_ready: int
+    not_ready: int  # the number of `nodes` that are not ready
     not_ready_without: int
-    cordoned: int
-    pods: int
+    cordoned: int  # the number of `nodes` that are unschedulable
+    pods: int  # the number of pods on ready nodes
     pods_without: int
     allocatable: Mapping[str, int]
     allocatable_without: Mapping[str, int]
     requested: Mapping[str, int]
     requested_without: Mapping[str, int]
-    is_cordoned_anew: bool
+    is_cordoned_anew: bool  # whether the two runs end with different cordoned nodes in the pool
 
     @property
     def has_other_nodes(self) -> bool:

@@ -117,24 +117,19 @@ class UncreatedPods(Struct, frozen=True):
 
 
 class _Baseline(Struct, frozen=True):
-    """The result of a simulation without a drain.
+    """The result of a simulation without a drain."""
 
-    `after` is the time from the start until the cluster was at rest. `pending` pods have no node at
-    the end, and `lost` pods are gone for good. `breaches` is the number of evictions in violation
-    of a budget. `missing` maps each object to the number of pods that the object failed to create.
-    `shortages` maps each StatefulSet to the number of displaced pods that it has not created
-    again. `failed_jobs` are the Jobs that failed or can no longer succeed. `next_end` is the first
-    instant after the simulation at which a pod or a Job would have ended by itself; None if there
-    is no such instant.
-    """
-
-    after: DurationNs
+    after: DurationNs  # the time from the start until the cluster was at rest
+    # Pods without a node at the end.
     pending: dict[str, WorkloadRef]  # {key: workload}
-    lost: frozenset[str]
-    breaches: int
-    missing: dict[str, int]
-    failed_jobs: list[ObjectError]
+    lost: frozenset[str]  # pods that are gone for good
+    breaches: int  # the number of evictions in violation of a budget
+    missing: dict[str, int]  # {object: the number of pods that it failed to create}
+    failed_jobs: list[ObjectError]  # the Jobs that failed or can no longer succeed
+    # The number of displaced pods that each StatefulSet has not created again.
     shortages: Counter[WorkloadRef]
+    # The first instant after the simulation at which a pod or a Job would have ended by itself;
+    # None if there is no such instant.
     next_end: Instant | None
 
 

@@ -82,23 +82,16 @@ class SimulationResult(Struct, frozen=True):
 
 
 class _Inputs(Struct, frozen=True):
-    """The inputs that all simulations of a search have in common.
+    """The inputs that all simulations of a search have in common."""
 
-    The inputs were read at the time `read_at[1]`. At that time, `cluster.version` was `read_at[0]`,
-    and `cluster.pass_version` was `version`. `staying` are the nodes that are not being removed.
-    `deleting` are the keys of the nodes that are being removed. `pending` are the pods without a
-    node, by key. `must_leave` are the pods that must leave the nodes that are being removed.
-    `tables` are the instance types of the usable NodePools, and `daemons` are the DaemonSets' pods.
-    """
-
-    read_at: tuple[int, Instant]
-    version: int
-    staying: Sequence[StateNode]
-    deleting: frozenset[str]
-    pending: Mapping[str, Pod]
-    must_leave: Mapping[str, Pod]
-    tables: Sequence[InstanceTypeTable]
-    daemons: Sequence[Pod]
+    read_at: tuple[int, Instant]  # (`cluster.version`, time) when the inputs were read
+    version: int  # `cluster.pass_version` when the inputs were read
+    staying: Sequence[StateNode]  # the nodes that are not being removed
+    deleting: frozenset[str]  # the keys of the nodes that are being removed
+    pending: Mapping[str, Pod]  # the pods without a node, by key
+    must_leave: Mapping[str, Pod]  # the pods that must leave the nodes that are being removed
+    tables: Sequence[InstanceTypeTable]  # the instance types of the usable NodePools
+    daemons: Sequence[Pod]  # the DaemonSets' pods
 
     def equals(self, other: _Inputs) -> bool:
         """Return whether simulations with these inputs and with `other` have the same results.
