@@ -2,5 +2,6 @@
 
 All functions are pure. An object that already has all its defaults is returned unchanged.
 
-`defaulter` sets all defaults; `simulation` sets only those that a simulated cluster needs.
+The module `defaulter` sets all defaults. The module `simulation` sets only the defaults that a
+simulated cluster needs.
 """

@@ -353,9 +353,9 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Replace `old` with `new`, which is already validated; return the stored object.
 
-        If the stored form would not change and contains all defaults, nothing is written. An object
-        that is being deleted is removed when its last finalizer is removed. Raises SupersededError
-        if `old` is no longer the newest version.
+        Nothing is written if the stored object would stay the same, and all its defaults are
+        stored. An object that is being deleted is removed when its last finalizer is removed.
+        Raises SupersededError if `old` is no longer the newest version.
         """
         strategy, meta = self.registry.strategy(kind), new["metadata"]
         self._require_newest(kind, old)

@@ -78,7 +78,7 @@ class ReadPage(Struct, frozen=True):
 
 
 class OpenWatch(Struct, frozen=True):
-    """An action: watch the collection with `query` and pass each line to `watched`.
+    """An action: open a watch of the collection with `query`, and pass each line to `watched`.
 
     The server ends the watch after `seconds`.
     """

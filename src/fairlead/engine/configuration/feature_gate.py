@@ -32,7 +32,7 @@ _LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"
 class FeatureGate(Struct, frozen=True):
     """The default of a feature gate in one version.
 
-    If `is_locked` is set, users cannot change the gate, because only the default is implemented.
+    If `is_locked` is set, users cannot change the gate: Fairlead implements only the default.
     """
 
     default: bool

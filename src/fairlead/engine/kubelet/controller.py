@@ -137,10 +137,10 @@ class Kubelets:
         return self._workers.unfinished_resizes()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do the first kind of work that is due at `now`, and return its commands.
+        """Do one kind of the work that is due at `now`, and return the commands.
 
-        The kinds are, in this order: all heartbeats, all pressure checks, the next acts of pods
-        (see `PodWorkers.act`).
+        If several kinds are due, the first of these is done: all heartbeats, all pressure checks,
+        acts of pod workers (see `PodWorkers.act`).
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:

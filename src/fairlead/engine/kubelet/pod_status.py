@@ -65,8 +65,8 @@ _STARTED: Final = (
 def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
     """Return the conditions Ready and ContainersReady that `pod` has once its containers are ready.
 
-    If `applies_readiness_gates` is set, readiness gates that are not true make Ready False.
-    Containers that have stopped then make both conditions False.
+    If `applies_readiness_gates` is set, a stopped container makes both conditions False, and a
+    readiness gate that is not true makes Ready False. Otherwise, both conditions are True.
     """
     stopped = stopped_containers(pod) if applies_readiness_gates else []
     if stopped:

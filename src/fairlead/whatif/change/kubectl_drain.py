@@ -96,7 +96,8 @@ NO_DRAIN: Final = KubectlDrain()
 class DrainCheck(Struct, frozen=True):
     """A check of the pods of `node` when its drain begins.
 
-    `flags` are the flags given to kubectl; if `flags` is None, the drain is never refused.
+    `flags` are the flags given to kubectl. If `flags` is None, the check finds the flags that
+    kubectl needs, and the drain is not refused.
     """
 
     node: str

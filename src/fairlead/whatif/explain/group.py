@@ -97,10 +97,12 @@ def explain_group_of(
     """Return the explanation of a group in `snapshot`.
 
     `target` names the group, or a pod of it. `scheduler` and `options` configure the scheduler and
-    the batch scheduler. A pod that names a group in a label belongs to that group even if another
-    scheduler schedules it. For example, the other scheduler may be a kube-scheduler with the plugin
-    Coscheduling. Raises InputError if there is no such group, if only kube-scheduler schedules the
-    group, or if `options` select SINGLE_PODS.
+    the batch scheduler. Pods whose labels name the group belong to it even if another scheduler
+    schedules them, such as a kube-scheduler with the plugin Coscheduling.
+
+    Raises InputError if there is no such group, or if `options` select SINGLE_PODS, because groups
+    are then ignored. Also raises InputError if the group is a PodGroup of scheduling.k8s.io that
+    the default scheduler schedules, or that has no effect.
     """
     if options.source == SINGLE_PODS:
         problem = f"{SINGLE_PODS} ignores pod groups; explain one of the pods instead"

@@ -104,8 +104,8 @@ def unchanged_files() -> Iterator[None]:
 def require_unchanged_files() -> None:
     """Raise InputError if a mapped file was changed while it was used.
 
-    Files that were mapped before the outermost `unchanged_files` block do not count. Outside every
-    such block, no file counts.
+    Only files that were mapped in the outermost `unchanged_files` block are checked. Outside every
+    such block, no file is checked.
     """
     if _BLOCKS:
         _require_unchanged(_BLOCKS[0])

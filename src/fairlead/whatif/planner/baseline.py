@@ -84,14 +84,14 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
-    The snapshot is simulated first if workloads have too few or too many pods, rollouts were in
-    progress or pods were starting (`dump_activity`). The baseline is the end of this simulation. If
-    there is no simulation, or if it changes none of these facts, the baseline is the unchanged
-    snapshot. If pods were starting, the baseline is always the end of the simulation.
+    The snapshot is simulated if, in the snapshot, workloads have too few or too many pods, rollouts
+    are in progress, or pods are starting (`dump_activity`). The baseline is the end of this
+    simulation if pods were starting, or if the simulation creates missing pods, deletes surplus
+    pods or ends a rollout. In all other cases, the baseline is the unchanged snapshot.
 
     `autoscale`, `places_gangs`, `lost` and `about` are used only for the notes (`plan_notes`).
-    `model` is the ClusterModel of `snapshot` with `scheduler` and `seed`, if the caller has made
-    it.
+    `model` is the ClusterModel of `snapshot` with `scheduler` and `seed`; if it is None, it is made
+    here.
     """
     if model is None:
         model = ClusterModel(snapshot, scheduler, seed=seed)

@@ -224,11 +224,11 @@ class _Copy:
 
 
 def _domain_of(model: ClusterModel, found: _Attempt) -> _Domain | None:
-    """Return the domain in which pod affinity keeps the Job of the pod without room.
+    """Return the topology domain to which pod affinity restricts the Job of the pod without room.
 
-    If there are several domains, such as a rack and its zone, return the domain with the fewest
-    nodes, because another rack of the zone may have room. Return None if there is no such domain,
-    or if no pod of the Job has a node.
+    If pod affinity states several domains, such as a rack and its zone, return the domain with the
+    fewest nodes: if the rack has no room, another rack of the zone may have room. Return None if
+    there is no such domain, or if no pod of the Job has a node.
     """
     if found.refused_by != "scheduling" or found.first is None:
         return None

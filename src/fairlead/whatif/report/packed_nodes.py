@@ -205,9 +205,9 @@ def _pod_differences(
 def _differing_pods(
     after: Sequence[NodeRow], before: Sequence[NodeRow], pods: _PodColumns
 ) -> Iterator[tuple[str, _PodKey, bool]]:
-    """Yield (node, key of a pod, whether the pod is on the node only in `before`).
+    """Yield (node, key of a pod, flag) for each pod that is on the node in only one of the runs.
 
-    Each item is a pod that is on the node in only one of the two runs.
+    The flag says whether this run is the run of `before`.
     """
     shared = {id(node) for node in after} & {id(node) for node in before}
     sides = [

@@ -255,9 +255,10 @@ def _data_dir(options: UpOptions, now: datetime) -> DataDir:
     """Return the CA, the keys and the users of the cluster.
 
     The CA, the keys and the users are read from the data directory, which is created if it does not
-    exist. The users of `options` are added to it. If no option names a data directory, the CA, the
-    keys and the users are newly created, and not stored. Raises InputError if the data directory
-    cannot be used, or if one of its users has the name of the administrator.
+    exist. If no option names a data directory, the CA, the keys and the users are newly created,
+    and not stored. In both cases, the result has the further users that `options` name. Raises
+    InputError if the data directory cannot be used, or if one of its users has the name of the
+    administrator.
     """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)

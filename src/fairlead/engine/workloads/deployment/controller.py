@@ -41,8 +41,8 @@ WRITES_PER_REPLICA: Final = 8
 class Rollouts(Struct):
     """The rollouts of all Deployments; `changed` contains the keys of the Deployments to sync.
 
-    `pod_sets` controls the pods of implied ReplicaSets. These are ReplicaSets that are missing from
-    the dump (see `rollout`).
+    `pod_sets` has the pods of all owners. The rollouts use it for the pods of implied ReplicaSets,
+    which are missing from the dump (see `rollout`).
     """
 
     config: WorkloadsConfig

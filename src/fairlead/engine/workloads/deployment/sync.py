@@ -174,7 +174,10 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 
 
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
-    """Return whether the Deployment was scaled or is paused; if so, this sync rolls nothing out."""
+    """Return whether the Deployment is paused, or has a new number of replicas (`is_scaling`).
+
+    If so, this sync rolls nothing out.
+    """
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec
     return spec.paused or is_scaling(states, spec.replicas)

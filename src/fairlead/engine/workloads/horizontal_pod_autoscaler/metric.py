@@ -77,19 +77,15 @@ class FailedMetricError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric and the pods that it evaluates.
-
-    `groups` contains the pods; None if `problem` is set. `problem` is the error text if the metric
-    cannot be computed, else "". `curve` is the load of the pods, or None if no load is set for the
-    metric's resource.
-    """
+    """A metric and the pods that it evaluates."""
 
     spec: MetricSpec
     namespace: str
     tolerances: Tolerances
-    groups: PodGroups | None
+    groups: PodGroups | None  # the pods; None if `problem` is set
+    # The load of the workload; None if no load is set for the metric's resource.
     curve: LoadCurve | None
-    problem: str = ""
+    problem: str = ""  # the error text if the metric cannot be computed, else ""
     source: MetricSource = field(init=False)
     _target: int = field(init=False)  # the amount in thousandths, or the percentage
 

@@ -35,18 +35,16 @@ FLAP_TIMES: Final = "60s/120s"
 class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
-    In a what-if, `at` (ns) counts from the change. In a scenario, it counts from the start of the
-    run. `lasts` (ns) is None for a permanent outage. The behaviour READY returns failed nodes to
-    service. `source` and `what` name the option or scenario field in error messages. If a whole
-    zone fails, `zone` contains the labels of the zone's nodes.
+    In error messages, `source` and `what` name the option or scenario field.
     """
 
     source: str
     what: str
     nodes: tuple[str, ...]
-    at: DurationNs = 0
-    lasts: DurationNs | None = None
-    behaviour: str = STOPPED
+    at: DurationNs = 0  # in ns, from the change of a what-if, or from the start of a scenario's run
+    lasts: DurationNs | None = None  # in ns; None for a permanent outage
+    behaviour: str = STOPPED  # READY returns failed nodes to service
+    # If a whole zone fails, the labels of the zone's nodes.
     zone: Mapping[str, str] = field(default_factory=dict)
 
     def steps(self) -> Iterator[ScriptedStep]:

@@ -521,7 +521,7 @@ def _is_back_later(node: NodeHistory, other: NodeHistory) -> bool:
 
 
 def unneeded(updated: Iterable[PodUpdate], removed: Iterable[PodEnd]) -> set[str]:
-    """Return the keys of the old pods (`before`) in `updated`, and of the pods in `removed`."""
+    """Return the keys of the pods that `updated` replaces, and of the pods in `removed`."""
     return {*(one.before.key for one in updated), *(pod.key for pod in removed)}
 
 

@@ -1,9 +1,9 @@
 """Exchanges the names of two pods of one workload if the change only swaps their states.
 
-A displaced pod goes to the end of the scheduler's queue. Another pod of its workload may then get a
-node first, although that other pod is pending in the run without the change. The workload has the
-same number of running pods in both runs. If no names were exchanged, the answer would report that
-the displaced pod is pending because of the change. So the two pods exchange their names:
+A displaced pod goes to the end of the scheduler's queue. A pending pod of its workload may then get
+a node first, and the displaced pod is pending instead. The workload has the same number of running
+pods as without the change. If no names were exchanged, the answer would report that the displaced
+pod is pending because of the change. So the two pods exchange their names:
 
     without the change   web-1 on a     web-2 pending
     with the change      web-1 pending  web-2 on b

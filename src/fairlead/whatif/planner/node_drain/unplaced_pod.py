@@ -339,11 +339,13 @@ def _enough_together(
 ) -> dict[str, _Choice]:
     """Return the changes `chosen`, by workload, if all pods fit when all these changes are made.
 
-    If two of the changes are in conflict (`_are_in_conflict`), return all of them without this
-    trial. Pods of workloads in `others`, for which there is no change, need not fit. If other pods
-    do not fit, the change for every workload becomes the smallest number of new nodes that is
-    enough. New nodes are tried only if `new_nodes` is set, and at most as many as there are
-    workloads in `chosen`. Return {} if the new nodes are not enough, or are not tried.
+    The workloads in `others` have no change, and their pods need not fit. If two of the changes are
+    in conflict (`_are_in_conflict`), they cannot be tried together, and the result is `chosen`.
+
+    If the pods do not fit, new nodes are tried instead of the changes. The change for every
+    workload is then the smallest number of new nodes with which the pods fit. New nodes are tried
+    only if `new_nodes` is set, and at most as many as there are workloads in `chosen`. Return {} if
+    the new nodes are not enough, or are not tried.
     """
     candidates = {
         owner: one.candidate for owner, one in chosen.items() if one.candidate is not None

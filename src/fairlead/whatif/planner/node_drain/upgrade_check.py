@@ -165,7 +165,7 @@ def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGro
     """Return a group for each pool and zone: the names of its nodes, and `count` surge nodes.
 
     The names are sorted. The surge nodes are copies of the newest node of the group that is in
-    service. If no node of the group is in service, the surge nodes are copies of the newest node.
+    service. If no node of the group is in service, they are copies of its newest node.
     """
     found = []
     for position, (pool, members) in enumerate(pools.items(), 1):

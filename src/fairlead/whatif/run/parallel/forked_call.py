@@ -246,9 +246,9 @@ class _Successors(Generic[Item, Result]):
         self._missing = 0  # results that the process has not sent yet
 
     def start(self) -> None:
-        """End the present process, which has made its calls.
+        """Fork the next process, if calls are left.
 
-        If calls are left, fork the next process.
+        The present process, which has made its calls, is ended before.
         """
         with _signals_deferred() as mask:
             if self._process is not None:

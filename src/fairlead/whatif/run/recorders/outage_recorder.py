@@ -464,8 +464,8 @@ class OutageRecorder(Struct):
     def _record_failure(self, name: str, state: NodeState, *, is_current: bool) -> dict[str, None]:
         """Record that the node `name` is out of service; `state` is its current state.
 
-        `is_current` is True if the recorded states of affected pods are certainly up to date.
-        Return the keys of the pods that the caller must update (`_update`).
+        Return the keys of the pods that the caller must update (`_update`). If `is_current` is
+        False, the recorded states of affected pods may be outdated; these pods are then included.
         """
         failed = self._failed_node(name)
         returned_at = failed.back_at

@@ -1,14 +1,14 @@
 """EventTemplates: stores an event as a copy of an earlier event, without the create pipeline.
 
-Most events differ only in a few strings. Two events of a component have the same form if they agree
-in `EventStrings.fixed`, and if the same strings of `EventStrings.own` are empty. All strings that a
-stage of the pipeline reads are in `fixed`, so the pipeline treats all events of a form alike. Only
-the first event of each form goes through the full pipeline. The JSON text of the stored event
-becomes a template, with placeholders for the strings that differ. Later events of the form are
-stored as this text with their own strings.
+Most events differ only in a few strings. Two events of a component have the same form if their
+`EventStrings.fixed` are equal, and if the same strings of `EventStrings.own` are empty. All strings
+that a stage of the pipeline reads are in `fixed`, so the pipeline treats all events of a form
+alike. Only the first event of each form goes through the full pipeline. The JSON text of the stored
+event becomes a template, with placeholders for the strings that differ. Later events of the form
+are stored as this text with their own strings.
 
-Two conditions can change between two events, and are checked each time: the namespace is not
-terminating, and the name is free.
+An event is stored only if its namespace is not terminating and its name is free. Both can change
+from one event to the next, so they are checked for each event.
 """
 
 from __future__ import annotations

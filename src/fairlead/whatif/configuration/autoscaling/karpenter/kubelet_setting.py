@@ -86,10 +86,10 @@ class NodeClassKubelet(Struct, frozen=True):
         own: SystemReservations,
         other: SystemReservations,
     ) -> StatedType:
-        """Return the type `one` with the amounts that are allocatable on nodes of the class.
+        """Return the type `one` with the allocatable amounts of nodes of the class.
 
-        `stated` is the type with only the amounts that a file states. `own` has the reservations of
-        the nodes of the class. `other` has the reservations of all nodes.
+        `stated` is `one` with only the allocatable amounts that a file states. `own` has the
+        reservations of the nodes of the class, and `other` those of the nodes of all classes.
         """
         if self.reservation is None:
             return one

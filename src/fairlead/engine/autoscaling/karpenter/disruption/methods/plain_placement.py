@@ -112,15 +112,15 @@ class NodeRoom(Struct):
 class PlacementResult(Struct, frozen=True):
     """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
-    `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
-    `left_places` contains the positions of the same pods, as ranges (size, first, end). `starting`
-    contains the positions of the pods on nodes that are not initialized, as ranges (size, first,
-    end, node). A range does not include `end`. `size` is (minus cpu, minus memory) of a pod. A
-    position is an index in the queue of the pods of `size`, or of all pods if `size` is None.
+    The positions of pods are stated as ranges (size, first, end), without `end`. The size of a pod
+    is (minus cpu, minus memory), and a position is an index in the queue of the pods of this size.
+    If the size is None, a position is an index in the queue of all pods.
     """
 
+    # The pods without a node, as (facts, number of pods), in the order of the queue.
     left: tuple[tuple[PodFacts, int], ...]
-    left_places: tuple[tuple[Size | None, int, int], ...]
+    left_places: tuple[tuple[Size | None, int, int], ...]  # the positions of the same pods
+    # The positions of the pods on nodes that are not initialized, each range with the node.
     starting: tuple[tuple[Size | None, int, int, StateNode], ...]
 
 
