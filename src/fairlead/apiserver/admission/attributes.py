@@ -72,22 +72,18 @@ class ReinvocationContext(Struct):
 
 
 class AdmissionAttributes(Struct, frozen=True):
-    """The attributes of a request, which admission plugins read.
-
-    `obj` is the object to store; for DELETE, it is the stored object. When a subresource is updated
-    (`status`, `resize`, `scale`), `obj` is the whole object. When a subresource is created
-    (`binding`, `eviction`, `token`), `obj` is the request's body. For CONNECT, `obj` contains the
-    options of the connection. `old` is the stored object that an update replaces. `reinvocation` is
-    None if no plugin can run twice.
-    """
+    """The attributes of a request, which admission plugins read."""
 
     operation: Operation
     kind: Kind
+    # The object to store; for DELETE, the stored object. When a subresource is updated (`status`,
+    # `resize`, `scale`), the whole object. When a subresource is created (`binding`, `eviction`,
+    # `token`), the request's body. For CONNECT, the options of the connection.
     obj: Json
-    old: Json | None = None
+    old: Json | None = None  # the stored object that an update replaces
     subresource: str = ""
     write: Write = PLAIN
-    reinvocation: ReinvocationContext | None = None
+    reinvocation: ReinvocationContext | None = None  # None if no plugin can run twice
 
     @property
     def is_new(self) -> bool:

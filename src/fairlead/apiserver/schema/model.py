@@ -95,27 +95,21 @@ class Field(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schema:
-    """A type of values.
-
-    OBJECT types have `fields`. `items` is the type of the items of a LIST, or of the values of a
-    MAP. For an OBJECT, `items` is the type of the fields that are not in `fields`.
-
-    `topology` states how patches and server-side apply merge values of the type. If `type` is ANY
-    and `topology` is GRANULAR, a JSON object is merged field by field, and any other value as a
-    whole.
-
-    `keys` are the fields that identify an item of a LIST whose `topology` is MAP. If an item omits
-    a key, the value of the key is taken from `items.key_defaults`. `definition` is the full name of
-    a named type.
-    """
+    """A type of values."""
 
     type: Type
+    # How patches and server-side apply merge values of the type. If `type` is ANY and this is
+    # GRANULAR, a JSON object is merged field by field, and any other value as a whole.
     topology: ElementRelationship = ElementRelationship.GRANULAR
-    fields: Mapping[str, Field] = field(default_factory=dict)
+    fields: Mapping[str, Field] = field(default_factory=dict)  # only of OBJECT types
+    # The type of the items of a LIST, or of the values of a MAP. For an OBJECT, the type of the
+    # fields that are not in `fields`.
     items: Schema | None = None
+    # The fields that identify an item of a LIST whose `topology` is MAP. If an item omits a key,
+    # the value of the key is taken from `items.key_defaults`.
     keys: tuple[str, ...] = ()
     key_defaults: Mapping[str, Any] = field(default_factory=dict)
-    definition: str = ""
+    definition: str = ""  # the full name of a named type
 
     @property
     def short_name(self) -> str:

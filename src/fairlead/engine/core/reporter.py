@@ -217,17 +217,16 @@ class QueueAllocation(Struct, frozen=True):
     """A queue's allocation at the end of a batch session; reported only if it has changed.
 
     The mappings are keyed by resource. cpu is in millicores, and memory is in bytes. Other
-    resources are in units. `request` is the allocated amounts of the queue's jobs plus the requests
-    of their pending tasks. `share` is allocated ÷ deserved for the resource with the largest such
-    ratio.
+    resources are in units.
     """
 
     queue: str
     weight: int
     deserved: Mapping[str, float]
     allocated: Mapping[str, int]
+    # The allocated amounts of the queue's jobs plus the requests of their pending tasks.
     request: Mapping[str, int]
-    share: float
+    share: float  # allocated ÷ deserved for the resource with the largest such ratio
     at: Instant
 
 

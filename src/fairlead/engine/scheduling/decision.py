@@ -15,21 +15,18 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class Placement(Struct, frozen=True):
-    """The decision of a scheduling cycle to place the pod on `node`.
-
-    `via` is "nominated" if `node` is the pod's nominated node, "single" if no other node is
-    feasible, and "score" if `node` has the best score. If `via` is "score", `equals` is the number
-    of nodes that have the best score. Otherwise, `equals` is 1. `feasible` is the number of
-    feasible nodes after sampling and extender filters. `feasible` is 1 if `via` is "nominated". If
-    `only_bind_runs` is set, only Bind needs to run: the Reserve, Permit and PreBind plugins would
-    do nothing for the pod.
-    """
+    """The decision of a scheduling cycle to place the pod on `node`."""
 
     node: NodeInfo
     state: CycleState
+    # "nominated" if `node` is the pod's nominated node, "single" if no other node is feasible, and
+    # "score" if `node` has the best score.
     via: str
+    # The number of feasible nodes after sampling and extender filters; 1 if `via` is "nominated".
     feasible: int
-    equals: int
+    equals: int  # if `via` is "score", the number of nodes that have the best score, otherwise 1
+    # Whether only Bind needs to run: the Reserve, Permit and PreBind plugins would do nothing for
+    # the pod.
     only_bind_runs: bool = False
 
 

@@ -34,27 +34,22 @@ NewQueue = Callable[
 class SchedulerVersion(Struct, frozen=True, kw_only=True):
     """The behaviour of kube-scheduler in one Kubernetes version.
 
-    - `plugins` and `args`: the default profile
-    - `factories`: plugins that replace Fairlead's own plugins or are added to them
-    - `backoff`: the default queue settings
-    - `names_preemption`: failure messages include the reasons of PostFilter plugins
-    - `observes_generation`: the condition PodScheduled has observedGeneration
-    - `device_taint_rules`: DeviceTaintRules have an effect
-    - `pod_groups`: the pods of a PodGroup of scheduling.k8s.io are scheduled as a group (gate
-      GenericWorkload)
+    The fields `plugins` and `args` are the default profile.
     """
 
     version: str
     plugins: tuple[tuple[str, int], ...] = DEFAULT_PLUGINS
     args: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Plugins that replace Fairlead's own plugins or are added to them.
     factories: Mapping[str, Factory] = field(default_factory=dict)
-    backoff: BackoffConfig = field(default_factory=BackoffConfig)
+    backoff: BackoffConfig = field(default_factory=BackoffConfig)  # the default queue settings
     queue: NewQueue = SchedulingQueue
     preemption: PreemptionPolicy = field(default_factory=PreemptionPolicy)
     new_execution: NewExecution = new_execution
-    names_preemption: bool = True
-    observes_generation: bool = True
-    device_taint_rules: bool = False
+    names_preemption: bool = True  # failure messages include the reasons of PostFilter plugins
+    observes_generation: bool = True  # the condition PodScheduled has observedGeneration
+    device_taint_rules: bool = False  # DeviceTaintRules have an effect
+    # The pods of a PodGroup of scheduling.k8s.io are scheduled as a group (gate GenericWorkload).
     pod_groups: bool = False
 
 

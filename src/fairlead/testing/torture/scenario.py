@@ -33,20 +33,15 @@ class FaultKind(StrEnum):
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A fault of one command.
+    """A fault of one command."""
 
-    `command` is the type of the command, such as `Bind`. `target` is the kind and key of its
-    object, such as `Pod default/web-1`. `nth` is the number of the command, counted from 1, among
-    the commands of this type for this object.
-    `reason` is the reason of a refusal. `delay_ms` is the delay of a late command or answer.
-    """
-
-    command: str
-    target: str
+    command: str  # the type of the command, such as `Bind`
+    target: str  # the kind and key of its object, such as `Pod default/web-1`
+    # The number of the command, counted from 1, among the commands of this type for this object.
     nth: int
     kind: FaultKind
-    reason: str = ""
-    delay_ms: int = 0
+    reason: str = ""  # the reason of a refusal
+    delay_ms: int = 0  # the delay of a late command or answer
 
 
 class Create(Struct, frozen=True, tag_field="do", tag="create"):
@@ -134,19 +129,15 @@ Change = Create | Patch | Delete | DeletePod | DeleteAny | Restart | ClockJump |
 
 
 class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The options of the configuration under test.
+    """The options of the configuration under test."""
 
-    `batch` is the name of a shipped batch configuration. `autoscaler` is `cluster-autoscaler`,
-    `karpenter` or empty. `plugin` adds a scheduler plugin. The plugin `raises` fails in one call of
-    40. The plugin `waits` makes one pod of 40 wait for a permission that never comes. `extender`
-    adds a scheduler extender that answers one call in 25 wrongly. `webhooks` adds admission
-    webhooks that answer one call in 12 wrongly, late or not at all.
-    """
-
-    batch: str = "fairlead"
-    autoscaler: str = ""
+    batch: str = "fairlead"  # the name of a shipped batch configuration
+    autoscaler: str = ""  # `cluster-autoscaler`, `karpenter` or empty
+    # A scheduler plugin to add. The plugin `raises` fails in one call of 40. The plugin `waits`
+    # makes one pod of 40 wait for a permission that never comes.
     plugin: str = ""
-    extender: bool = False
+    extender: bool = False  # adds a scheduler extender that answers one call in 25 wrongly
+    # Adds admission webhooks that answer one call in 12 wrongly, late or not at all.
     webhooks: bool = False
     start_delay_ms: int = 1000
     ready_delay_ms: int = 0

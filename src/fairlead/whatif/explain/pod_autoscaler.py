@@ -82,19 +82,15 @@ _REFUSAL_COLUMNS: Final = (
 class _Metric(Struct, frozen=True):
     """A metric of the spec with its value in the status.
 
-    `current` is "" if the status has no value for the metric. `current` and `target` are both "" if
-    the spec has no target value. `proposal` is the number of replicas that the metric proposes,
-    None if it is unknown. If the target is a percentage of the requests for a resource, `resource`
-    is the name of the resource. `container` is the only container that the metric measures, "" for
-    all containers.
+    If the spec has no target value, `current` and `target` are both "".
     """
 
     name: str
-    current: str
+    current: str  # "" if the status has no value for the metric
     target: str
-    proposal: int | None
-    resource: str = ""
-    container: str = ""
+    proposal: int | None  # the number of replicas that the metric proposes, None if it is unknown
+    resource: str = ""  # if the target is a percentage of the requests for a resource, its name
+    container: str = ""  # the only container that the metric measures, "" for all containers
 
 
 def explain_autoscaler(model: ClusterModel, snapshot: Snapshot, found: Manifest) -> TabularAnswer:

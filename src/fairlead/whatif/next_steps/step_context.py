@@ -52,22 +52,18 @@ Ask = Callable[[ClusterChange], Effect | None]
 
 
 class StepContext(Struct, frozen=True, dict=True):
-    """An answer, the objects of its snapshot, a function that tries what-ifs, and the notes so far.
-
-    `notes` are about steps that would not help. `causes` explain why pods are pending. `scheduler`
-    is the configuration of the run with the change. `arguments` are the command-line words with
-    which another command reads the same cluster and the scheduler's current configuration.
-    `awaited` are the unready pods for which rollouts of the change wait.
-    """
+    """An answer, the objects of its snapshot, a function that tries what-ifs, and notes so far."""
 
     answer: WhatIfAnswer
     manifests: Sequence[Manifest]
-    ask: Ask
-    notes: list[str]
-    causes: list[str]
-    scheduler: SchedulerConfig
+    ask: Ask  # tries a what-if
+    notes: list[str]  # about steps that would not help
+    causes: list[str]  # explain why pods are pending
+    scheduler: SchedulerConfig  # the configuration of the run with the change
+    # The command-line words with which another command reads the same cluster and the scheduler's
+    # current configuration.
     arguments: Sequence[str]
-    awaited: Sequence[ObjectRef] = ()
+    awaited: Sequence[ObjectRef] = ()  # the unready pods for which rollouts of the change wait
 
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""

@@ -217,18 +217,18 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
 class NodeEnd(Struct, frozen=True, kw_only=True):
     """A node at the end of a run, with the pods on it.
 
-    Pods on a node that is not ready do not run. `taints` are the lasting taints of the node except
-    taints with the effect PreferNoSchedule. Only pods that tolerate the taints can run on the node.
-    `allocatable` and `requested` are amounts by resource: CPU in millicores, others in bytes or
-    whole numbers.
+    The fields `allocatable` and `requested` are amounts by resource: CPU in millicores, others in
+    bytes or whole numbers.
     """
 
     name: str
     zone: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    # The lasting taints of the node except taints with the effect PreferNoSchedule. Only pods that
+    # tolerate the taints can run on the node.
     taints: tuple[Taint, ...] = ()
     unschedulable: bool
-    is_ready: bool = True
+    is_ready: bool = True  # pods on a node that is not ready do not run
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
     pods: tuple[PodEnd, ...]

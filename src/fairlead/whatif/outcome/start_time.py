@@ -13,15 +13,13 @@ from fairlead.engine.core.instant import DurationNs
 class StartTimeRow(Struct, frozen=True, kw_only=True):
     """The start time of one pod, workload or gang, as percentiles over all simulations.
 
-    `subject` is the name of the pod, workload or gang, `kind` is "pod", "workload" or "gang", and
-    `pods` is the number of the subject's waiting pods. `started` is the number of simulations in
-    which the subject starts. A percentile is None if the subject starts in too few simulations.
+    A percentile is None if the subject starts in too few simulations.
     """
 
-    subject: str
-    kind: str
-    pods: int
-    started: int
+    subject: str  # the name of the pod, workload or gang
+    kind: str  # "pod", "workload" or "gang"
+    pods: int  # the number of the subject's waiting pods
+    started: int  # the number of simulations in which the subject starts
     p10: DurationNs | None
     p50: DurationNs | None
     p90: DurationNs | None

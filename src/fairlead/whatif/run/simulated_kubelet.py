@@ -39,17 +39,16 @@ _NAMES_MAX: Final = 4
 class SimulatedKubelets(Struct, frozen=True):
     """The kubelets' configuration, the quiet time of the experiment, and notes.
 
-    A run has settled when nothing has changed for `quiet` (ns). `quiet` is longer than any startup
-    time. So a run does not count as settled while a pod is still starting. `times` are the startup
-    times in the dump. `failing` are the revisions whose pods fail to start. `times` and `failing`
-    are empty if the same time is set for every pod.
+    The fields `times` and `failing` are empty if the same time is set for every pod.
     """
 
     config: KubeletConfig
+    # A run has settled when nothing has changed for this time (ns). It is longer than any startup
+    # time. So a run does not count as settled while a pod is still starting.
     quiet: DurationNs = QUIET
     notes: tuple[str, ...] = ()
-    times: StartupTimes = NO_TIMES
-    failing: FailingRevisions = NO_FAILURES
+    times: StartupTimes = NO_TIMES  # the startup times in the dump
+    failing: FailingRevisions = NO_FAILURES  # the revisions whose pods fail to start
     has_stages: bool = False
 
 

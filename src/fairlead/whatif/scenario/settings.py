@@ -78,29 +78,28 @@ class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
 class Settings(StrictForm, frozen=True, kw_only=True):
     """The field `settings` of a scenario; `scheduler` is a KubeSchedulerConfiguration.
 
-    `scheduler` and `batch` are each the name of a file, or `configmap/NAMESPACE/NAME` for a
-    ConfigMap of the cluster. `batch` may also be the name of a shipped configuration. `behave_like`
-    is the Kubernetes version to follow. `feature_gates` overrides the defaults of that version's
-    feature gates. If `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the
-    annotation `fairlead.dev/run-duration`.
-
-    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. If it is
-    `off`, settings of an autoscaler are ignored. If it is None, no autoscaler acts, and settings of
-    an autoscaler are refused. `provision_time` is one duration for all machines, or a duration for
-    each node group or NodePool.
+    The fields `scheduler` and `batch` are each the name of a file, or `configmap/NAMESPACE/NAME`
+    for a ConfigMap of the cluster.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
     scheduler: FileName | None = None
-    batch: FileName | None = None
+    batch: FileName | None = None  # may also be the name of a shipped configuration
     controller_manager: ControllerManagerSettings = ControllerManagerSettings()
+    # Whether CronJobs create Jobs, whose pods run for the time in the annotation
+    # `fairlead.dev/run-duration`.
     cron_jobs: bool = False
-    behave_like: str | float = ""
+    behave_like: str | float = ""  # the Kubernetes version to follow
+    # Replaces the defaults of the feature gates of `behave_like`.
     feature_gates: dict[str, bool] = {}
+    # The autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. If it is `off`, settings
+    # of an autoscaler are ignored. If it is None, no autoscaler acts, and settings of an autoscaler
+    # are refused.
     autoscale: str | bool | None = None  # YAML reads an unquoted `off` as false
     node_groups: FileName | None = None
     instance_types: FileName | None = None
     node_pools: FileName | None = None
+    # One duration for all machines, or a duration for each node group or NodePool.
     provision_time: Duration | dict[str, Duration] | None = None
 
     @property

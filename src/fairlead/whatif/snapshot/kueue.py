@@ -90,24 +90,19 @@ class _WorkloadForm(Struct):
 
 
 class QueuedWorkload(Struct, frozen=True):
-    """A Workload of Kueue that has not finished; `title` names the object that it stands for.
+    """A Workload of Kueue that has not finished."""
 
-    `queue` is its LocalQueue. `cluster_queue` is the ClusterQueue in which it has quota, "" if it
-    has no quota. `pods` is the number of its pods. `reserves` are the amounts of its quota, as
-    quantities. `why` says why the Workload is not admitted; `why` is "" if `is_admitted` is set.
-    """
-
-    title: str
+    title: str  # names the object that the Workload stands for
     namespace: str
     name: str
-    queue: str
-    cluster_queue: str
+    queue: str  # its LocalQueue
+    cluster_queue: str  # the ClusterQueue in which it has quota, "" if it has no quota
     priority: int
     created: str
-    pods: int
-    reserves: Mapping[str, str]
+    pods: int  # the number of its pods
+    reserves: Mapping[str, str]  # the amounts of its quota, as quantities
     is_admitted: bool
-    why: str
+    why: str  # why the Workload is not admitted; "" if `is_admitted` is set
 
     @property
     def key(self) -> str:

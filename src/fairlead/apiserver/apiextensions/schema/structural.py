@@ -22,27 +22,22 @@ _PARSED: Final = frozenset(
 
 
 class Structural(Struct, frozen=True, eq=False):
-    """One node of a schema; `raw` is the OpenAPI schema from which it was parsed.
+    """One node of a schema."""
 
-    `additional` is the schema of a map's values. `default` is ABSENT if the node has no default.
-    `has_rules` is True if this node or a node inside it has `rules`. `filled` contains (name,
-    schema, length of the default in characters) of each property that has a default. `negated`
-    contains the schema in `not`.
-    """
-
-    raw: Json
+    raw: Json  # the OpenAPI schema from which the node was parsed
     type: str = ""
     properties: Mapping[str, Structural] = field(default_factory=dict)
     items: Structural | None = None
-    additional: Structural | None = None
-    default: Any = ABSENT
+    additional: Structural | None = None  # the schema of a map's values
+    default: Any = ABSENT  # ABSENT if the node has no default
     rules: tuple[Json, ...] = ()
-    has_rules: bool = False
+    has_rules: bool = False  # whether this node or a node inside it has `rules`
+    # (name, schema, length of the default in characters) of each property that has a default.
     filled: tuple[tuple[str, Structural, int], ...] = ()
     all_of: tuple[Structural, ...] = ()
     any_of: tuple[Structural, ...] = ()
     one_of: tuple[Structural, ...] = ()
-    negated: tuple[Structural, ...] = ()
+    negated: tuple[Structural, ...] = ()  # the schema in `not`
 
     @property
     def is_int_or_string(self) -> bool:

@@ -14,23 +14,19 @@ from msgspec.structs import asdict
 
 
 class ReconcileDelay(Struct, frozen=True, kw_only=True):
-    """Delays of the post-start hooks in ns, each relative to the previous step.
+    """Delays of the post-start hooks in ns, each relative to the previous step."""
 
-    `accepted` delays the condition NamesAccepted of a new CustomResourceDefinition, and
-    `established` delays its condition Established. If `established` is 0, both conditions are
-    written together, without a delay. `ending` delays the condition Terminating of a deleted
-    definition, and `ended` delays the deletion of its custom resources. If `ended` is 0, the custom
-    resources are deleted without a delay. The condition Terminating is then written only if some of
-    them remain, for example because of finalizers. `flow_status` and `service_status` delay the
-    statuses of FlowSchemas and APIServices.
-    """
-
-    accepted: int = 0
+    accepted: int = 0  # the condition NamesAccepted of a new CustomResourceDefinition
+    # Its condition Established. If this is 0, both conditions are written together, without a
+    # delay.
     established: int = 0
-    ending: int = 0
+    ending: int = 0  # the condition Terminating of a deleted definition
+    # The deletion of its custom resources. If this is 0, they are deleted without a delay. The
+    # condition Terminating is then written only if some of them remain, for example because of
+    # finalizers.
     ended: int = 0
-    flow_status: int = 0
-    service_status: int = 0
+    flow_status: int = 0  # the statuses of FlowSchemas
+    service_status: int = 0  # the statuses of APIServices
 
     def slowed(self, times: int) -> ReconcileDelay:
         """Return the delays multiplied by `times`."""

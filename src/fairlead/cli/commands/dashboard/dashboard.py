@@ -22,20 +22,18 @@ Wrapper = Callable[[Reporter], Reporter]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCluster:
-    """The cluster that a dashboard shows: its title, clock and objects.
-
-    `arguments` returns the options with which `fairlead whatif` and `fairlead explain` read the
-    cluster. `whatif_options` are further options of what-ifs, and `source` names the cluster in
-    printed commands (see `Questions`). `actions` are handlers of the POST requests that change the
-    cluster, keyed by path. If there are none, the page has no controls.
-    """
+    """The cluster that a dashboard shows: its title, clock and objects."""
 
     title: str
     clock: LocalClock
     objects: Objects
+    # Returns the options with which `fairlead whatif` and `fairlead explain` read the cluster.
     arguments: ClusterArguments
-    whatif_options: Sequence[str] = ()
+    whatif_options: Sequence[str] = ()  # further options of what-ifs
+    # Names the cluster in printed commands (see `Questions`).
     source: Sequence[str] = (PLACEHOLDER,)
+    # Handlers of the POST requests that change the cluster, keyed by path. If there are none, the
+    # page has no controls.
     actions: Mapping[str, Handler] = field(default_factory=dict)
 
 

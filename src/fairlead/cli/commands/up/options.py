@@ -43,27 +43,20 @@ NODE_LIFECYCLE: Final = "node-lifecycle"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """The options of `fairlead up`.
-
-    `keep_time` starts the clock at the time of the snapshot or of the stored cluster. `name` is the
-    name of the cluster in the kubeconfig. `users` are the values of --user. `speed`
-    is in simulated seconds per real second. `limits_file` is the path of
-    --admission-control-config-file, and `limited` are the limited resources in this file. `logging`
-    is a function that returns a reporter, which logs decisions.
-    """
+    """The options of `fairlead up`."""
 
     nodes: int
     zones: int
     host: str
     port: int
     data_dir: Path | None
-    users: Names
+    users: Names  # the values of --user
     audit: Path | None
     kubeconfig: Path | None
-    speed: float
+    speed: float  # in simulated seconds per real second
     paused: bool
     without: Names
-    logging: Logging
+    logging: Logging  # returns a reporter, which logs decisions
     audit_level: AuditLevel = AuditLevel.METADATA
     accept_loss: bool = False
     job_duration: str = "5s"
@@ -71,16 +64,16 @@ class UpOptions:
     client_certificates: bool = False
     controllers: ControllerOptions = NO_FLAGS
     release: Release = CURRENT
-    limited: tuple[LimitedResource, ...] = ()
-    limits_file: str | None = None
+    limited: tuple[LimitedResource, ...] = ()  # the limited resources in `limits_file`
+    limits_file: str | None = None  # the path of --admission-control-config-file
     snapshot: str | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     dashboard: bool = False
     dashboard_port: int = 0
     instance_types: str | None = None
     provision_time: Names = ()
-    name: str = NAME
-    keep_time: bool = False
+    name: str = NAME  # the name of the cluster in the kubeconfig
+    keep_time: bool = False  # starts the clock at the time of the snapshot or of the stored cluster
 
     def check(self) -> None:
         """Raise InputError for invalid options, before anything is written or opened."""

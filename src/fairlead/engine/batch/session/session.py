@@ -117,19 +117,15 @@ class ChoicesByView(Struct, frozen=True):
 
 
 class Reservation(Struct, frozen=True):
-    """Resources that are reserved for `job` on `nodes`.
-
-    `reserved` contains the amount of each resource on each node, shape (resources, rows).
-    `requested` contains the sum over all nodes for each resource. `starts_at` is the time at which
-    all reserved amounts are free, None if unknown. `ahead` contains the ids of the jobs that may
-    use the reserved resources, too, because they would preempt `job` as soon as it runs.
-    """
+    """Resources that are reserved for `job` on `nodes`."""
 
     job: JobInfo
     nodes: tuple[str, ...]
-    reserved: Ints
-    starts_at: Instant | None
-    requested: Amounts
+    reserved: Ints  # the amount of each resource on each node, shape (resources, rows)
+    starts_at: Instant | None  # the time at which all reserved amounts are free, None if unknown
+    requested: Amounts  # the sum over all nodes for each resource
+    # The ids of the jobs that may use the reserved resources, too, because they would preempt `job`
+    # as soon as it runs.
     ahead: frozenset[str] = frozenset()
 
 

@@ -34,20 +34,16 @@ SYSTEM_CONSTRAINTS: Final = (
 
 
 class Constraint(Struct, frozen=True, eq=False):
-    """One topology spread constraint.
+    """One topology spread constraint."""
 
-    The number of matching pods in a domain may exceed the lowest number of all domains by at most
-    `max_skew`. If there are fewer than `min_domains` domains, the lowest number counts as 0. If
-    `honors_affinity` is set, nodes that the pod's node affinity excludes do not count. If
-    `honors_taints` is set, nodes with untolerated taints do not count.
-    """
-
+    # The number of matching pods in a domain may exceed the lowest number of all domains by at most
+    # this number.
     max_skew: int
     topology_key: str
     selector: LabelSelector | None
-    min_domains: int = 1
-    honors_affinity: bool = True
-    honors_taints: bool = False
+    min_domains: int = 1  # with fewer domains, the lowest number counts as 0
+    honors_affinity: bool = True  # whether nodes that the pod's node affinity excludes do not count
+    honors_taints: bool = False  # whether nodes with untolerated taints do not count
 
     @property
     def counts_existing(self) -> bool:

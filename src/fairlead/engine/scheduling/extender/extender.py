@@ -40,9 +40,6 @@ class Extender(Struct, frozen=True, kw_only=True):
     """The configuration of one extender.
 
     The URL of a call consists of `url_prefix` and a verb. Calls with an empty verb are not made.
-    `timeout` (ns) limits a whole call. If `node_cache_capable` is set, calls contain only node
-    names instead of whole nodes. If `managed_resources` is set, the extender is called only for
-    pods with a request or a limit for one of these resources.
     """
 
     url_prefix: str
@@ -51,8 +48,10 @@ class Extender(Struct, frozen=True, kw_only=True):
     preempt_verb: str = ""
     bind_verb: str = ""
     weight: int = 1
-    timeout: DurationNs = TIMEOUT_DEFAULT
-    node_cache_capable: bool = False
+    timeout: DurationNs = TIMEOUT_DEFAULT  # limits a whole call (ns)
+    node_cache_capable: bool = False  # whether calls contain only node names instead of whole nodes
+    # If set, the extender is called only for pods with a request or a limit for one of these
+    # resources.
     managed_resources: tuple[str, ...] = ()
     ignorable: bool = False
     enable_https: bool = False

@@ -59,16 +59,15 @@ class SeedOutcome(Struct, frozen=True):
 class CertaintyRow(Struct, frozen=True, kw_only=True):
     """An outcome, and in how many runs with different seeds it occurs.
 
-    `what` happens to `subject` in `seeds` of `total` runs. `least`, `median`, `p90` and `most`
-    summarize the numbers of pods to which it happens in these runs. If `what` is RECOVERED, these
-    four fields are times in seconds. If `subject` is VERDICT, `what` is a kind of verdict, and the
-    four fields are None.
+    The fields `least`, `median`, `p90` and `most` summarize the numbers of pods to which it happens
+    in these runs. If `what` is RECOVERED, they are times in seconds. If `subject` is VERDICT,
+    `what` is a kind of verdict, and they are None.
     """
 
     subject: str
-    what: str
-    seeds: int
-    total: int
+    what: str  # what happens to `subject`
+    seeds: int  # the number of runs in which it happens
+    total: int  # the number of all runs
     least: float | None = None
     median: float | None = None
     p90: float | None = None

@@ -13,16 +13,14 @@ from fairlead.whatif.input.duration import for_readers
 class Pause(Struct, frozen=True):
     """A time in which Cluster Autoscaler adds and removes no nodes.
 
-    `until` is None if the time lasts to the end of the run. `unready` is the highest number of
-    nodes that were not ready at the same time. `nodes` is the number of all nodes at that time. The
-    autoscaler stops if more than `tolerated` nodes and more than `percentage` % of all nodes are
-    not ready.
+    The autoscaler stops if more than `tolerated` nodes and more than `percentage` % of all nodes
+    are not ready.
     """
 
     since: Instant
-    until: Instant | None
-    unready: int
-    nodes: int
+    until: Instant | None  # None if the time lasts to the end of the run
+    unready: int  # the highest number of nodes that were not ready at the same time
+    nodes: int  # the number of all nodes at that time
     tolerated: int
     percentage: float
 

@@ -21,19 +21,14 @@ WAITED_MIN: Final = seconds(60)
 
 
 class PodWait(Struct, frozen=True):
-    """A wait of a pod for a node; `until` is None if the pod still waits.
+    """A wait of a pod for a node."""
 
-    `key` is the key (`namespace/name`) of the pod that waits. If the waiting pod replaces another
-    pod, `pod` is the key of the replaced pod; otherwise, it is the same as `key`. `group` is the
-    name of the pod's PodGroup, "" if the pod has none.
-    """
-
-    pod: str
+    pod: str  # if the waiting pod replaces another pod, the key of the replaced pod, else `key`
     workload: WorkloadRef
     since: Instant
-    until: Instant | None
-    group: str = ""
-    key: str = ""
+    until: Instant | None  # None if the pod still waits
+    group: str = ""  # the name of the pod's PodGroup, "" if the pod has none
+    key: str = ""  # the key (`namespace/name`) of the pod that waits
 
 
 class WaitingTimes(Struct, frozen=True, kw_only=True):

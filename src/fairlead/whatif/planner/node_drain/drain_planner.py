@@ -126,19 +126,16 @@ KEPT: Final = (BlockCause.FINALIZER, BlockCause.STUCK)
 class Blocker(Struct, frozen=True):
     """An obstacle to emptying `node`: the pod, the cause, and the object to change.
 
-    `pod` and its `workload` are "" if the node itself is the obstacle. `owner` is the object to
-    change, such as `pdb/shop/web`. `why` explains the cause. `edit` is a command or change that
-    removes the cause, "" if none is known. `preempts` is True if the scheduler would make room for
-    the pod by preemption.
+    The fields `pod` and `workload` are "" if the node itself is the obstacle.
     """
 
     node: str
     pod: str
     cause: BlockCause
-    owner: str
-    why: str
-    edit: str = ""
-    preempts: bool = False
+    owner: str  # the object to change, such as `pdb/shop/web`
+    why: str  # explains the cause
+    edit: str = ""  # a command or change that removes the cause, "" if none is known
+    preempts: bool = False  # whether the scheduler would make room for the pod by preemption
     workload: str = ""
 
 

@@ -39,18 +39,19 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 
 
 class NodeClaimRequest(Struct, frozen=True):
-    """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
+    """A NodeClaim to create.
 
-    `requirements` come from the NodePool and from the placed pods. `stored_requirements` adds
-    requirements on the instance type and the capacity type. `pods` are the keys of the placed pods,
-    in the order in which they were placed. A request for a static NodePool has only the
-    requirements of the NodePool's template. Such a request has no types and no pods.
+    A request for a static NodePool has only the requirements of the NodePool's template. Such a
+    request has no types and no pods.
     """
 
     pool: NodePool
+    # The requirements of the NodePool and of the placed pods. `stored_requirements` adds
+    # requirements on the instance type and the capacity type.
     requirements: Requirements
-    instance_types: tuple[InstanceType, ...]
+    instance_types: tuple[InstanceType, ...]  # the possible types, cheapest first
     requests: Mapping[str, int]
+    # The keys of the placed pods, in the order in which they were placed.
     pods: tuple[str, ...] = ()
     annotations: Mapping[str, str] | None = None
     well_known: frozenset[str] = frozenset()

@@ -79,22 +79,21 @@ class _KnownPod(Struct):
 
 
 class RejectionMemory(Struct):
-    """Partial results of searches for removals. Later searches use them again.
-
-    `own` contains, for each node, the pods that the node's removal moves. The entry is None if one
-    of these pods is not plain (see the module's docstring). The keys of `requests` are sequences of
-    pods that fit no existing node. A value is the NodeClaims for these pods, or None if one of the
-    pods cannot be placed. The keys of `compared` are (sequence of pods, price of the candidates,
-    capacity types of the candidates). A value is the reason against a replacement, or None.
-    """
+    """Partial results of searches for removals. Later searches use them again."""
 
     pools: list[NodePool] = field(default_factory=list)
     tables: list[InstanceTypeTable] = field(default_factory=list)
     daemons: list[PodSpec] = field(default_factory=list)
     rows: dict[str, NodeRoom] = field(default_factory=dict)
     pods: dict[str, _KnownPod] = field(default_factory=dict)
+    # {node: the pods that its removal moves}, with None if one of them is not plain (see the
+    # module's docstring).
     own: dict[str, tuple[PodsOnNode, PlainPods | None]] = field(default_factory=dict)
+    # {pods that fit no existing node: the NodeClaims for them}, with None if one of the pods cannot
+    # be placed.
     requests: dict[Sequenced, tuple[NodeClaimRequest, ...] | None] = field(default_factory=dict)
+    # {(pods, price of the candidates, capacity types of the candidates): the reason against a
+    # replacement, or None}
     compared: dict[tuple[Sequenced, float, tuple[str, ...]], str | None] = field(
         default_factory=dict
     )
