@@ -72,24 +72,31 @@ class Evaluation(Struct):
     The fields `scores`, `totals` and `best` cover the feasible nodes.
     """
 
+    # The verdict of the PreEnqueue plugin that gates the pod. If it is set, no other field is.
     gated: Status | None = None
-    pre_filter: Status | None = None
+    pre_filter: Status | None = None  # set if PreFilter rejected the pod as a whole
+    # The nodes to which PreFilter limits the pod; None if it does not.
     restricted_to: list[str] | None = None
     # An entry per node, None if the pod fits the node.
     verdicts: dict[str, Status | None] = field(default_factory=dict)
+    # The plugins whose PreFilter returned Skip.
     skipped_filters: list[str] = field(default_factory=list)
-    # Normalised to 0..100 and not weighted.
+    # The scores by plugin or extender, then by node, not weighted. Scores of plugins are normalised
+    # to 0..100; scores of extenders are usually 0..100.
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    # The plugins whose PreScore returned Skip.
     skipped_scores: list[str] = field(default_factory=list)
+    # The weight of each Score plugin and each extender in `scores`.
     weights: dict[str, int] = field(default_factory=dict)
+    # The sum of the weighted scores of each node.
     totals: dict[str, int] = field(default_factory=dict)
-    best: list[str] = field(default_factory=list)
+    best: list[str] = field(default_factory=list)  # the nodes with the highest total
     # The scheduler would choose one of these nodes.
     choices: list[str] = field(default_factory=list)
     via: str = ""  # why the nodes in `choices` are preferred: "nominated", "single" or "score"
     score_error: str = ""  # set if an error of a plugin or an extender makes the cycle fail
-    fit_error: str = ""
-    unschedulable_plugins: tuple[str, ...] = ()
+    fit_error: str = ""  # the message of the failure if the pod fits no node
+    unschedulable_plugins: tuple[str, ...] = ()  # the plugins that rejected the pod
     # A sentence that says why the pod may not preempt other pods; "" if it may.
     no_preemption: str = ""
     preemption: PreemptionEvaluation | None = None

@@ -495,9 +495,9 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     recurrences: tuple[Recurrence, ...]
     nodes: tuple[NodeEnd, ...]
     allocations: tuple[ResourceAllocation, ...]
-    priority_names: Mapping[int, str]
+    priority_names: Mapping[int, str]  # {value of a PriorityClass: its name}
     samples: tuple[PodCountSample, ...]
-    choices_among_equals: int
+    choices_among_equals: int  # the number of choices among equally good nodes
     jobs: JobsOutcome = NO_JOBS
     outage: OutageOutcome | None = None  # None if no node failed
     drains: tuple[DrainProgress, ...] = ()  # the rolling drains

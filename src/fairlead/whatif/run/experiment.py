@@ -110,7 +110,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     # The curves begin at `start` plus `steps_begin`; their first amounts apply until then. If
     # `steps_begin` is None, the first amounts apply during the whole run.
     loads: WorkloadLoads = field(default_factory=dict)
-    runs_cron_jobs: bool = False
+    runs_cron_jobs: bool = False  # whether CronJobs create Jobs
     # Names of schedulers whose rules are unknown (`configuration.other_scheduler`).
     other_schedulers: tuple[str, ...] = ()
     # Those of `other_schedulers` that have a copy of another profile (`with_batch`).

@@ -114,10 +114,10 @@ class DrainPlan(Struct):
     The function `completed` sets `flags`, `blocked_flags`, `to_cordon`, `slow` and `snapshot`.
     """
 
-    nodes: tuple[str, ...]
+    nodes: tuple[str, ...]  # the selected nodes that are not exempt from drains
     drains: list[PlannedDrain] = field(default_factory=list)
     blockers: list[Blocker] = field(default_factory=list)
-    runs: list[DrainRun] = field(default_factory=list)
+    runs: list[DrainRun] = field(default_factory=list)  # one for each pace that was simulated
     flags: tuple[DrainFlag, ...] = ()  # the flags that kubectl needs for the `drains`
     blocked_flags: tuple[DrainFlag, ...] = ()  # the flags that kubectl needs for blocked nodes
     to_cordon: tuple[str, ...] = ()  # the nodes of the `drains` that are not cordoned yet
