@@ -83,15 +83,13 @@ class PreparationContext(Struct, frozen=True):
 class MirroredField(Struct, frozen=True):
     """A value that is stored both in a single field and in the first item of a list.
 
-    If the two differ, the single field's value is used. `part` is the name of the object's member
-    that contains both, such as `spec`. `single` is the name of the field, and `listed` is the name
-    of the list. The value in the list is the field `key` of the first item. If `key` is "", the
-    item itself is the value.
+    If the two differ, the single field's value is used.
     """
 
-    part: str
-    single: str
-    listed: str
+    part: str  # the name of the object's member that contains both, such as `spec`
+    single: str  # the name of the field
+    listed: str  # the name of the list
+    # The field of the first item that has the value; "" if the item itself is the value.
     key: str = ""
 
 

@@ -34,18 +34,17 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum")
 class _Member(Struct, frozen=True):
     """A member of a view; `check_view_facts` checks its value, or members inside its value.
 
-    `name` is the member's name in Python, and `field` is its name in JSON. Exactly one of
-    `is_time`, `facts` and `members` is set. `is_time` marks a time. `facts` limit the member's
-    value, or the items if the value is a list. `members` is set for a struct or a list of structs,
-    and contains those members of the struct that `check_view_facts` reads. `checks_zero` is set if
-    the number 0 is checked too. In such a member, 0 does not stand for a field that was left out.
+    Exactly one of `is_time`, `facts` and `members` is set.
     """
 
-    name: str
-    field: str
-    facts: FieldFacts | None = None
-    is_time: bool = False
+    name: str  # the name in Python
+    field: str  # the name in JSON
+    facts: FieldFacts | None = None  # limit the member's value, or the items if the value is a list
+    is_time: bool = False  # whether the value is a time
+    # Whether the number 0 is checked too. In such a member, 0 does not stand for a field that was
+    # left out.
     checks_zero: bool = False
+    # For a struct or a list of structs, those members of the struct that `check_view_facts` reads.
     members: tuple[_Member, ...] = ()
 
 

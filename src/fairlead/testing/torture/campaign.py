@@ -20,18 +20,16 @@ REPEAT_EVERY = 20
 
 
 class CampaignSummary(Struct):
-    """The totals of a campaign; `failed` is the result of the first run that broke a `Law`.
-
-    `seconds` is real time, and `virtual_ns` is virtual time in nanoseconds. `tally` counts what
-    happened, by names such as `starts`. `checked` counts the checks of each `Law`, by its name.
-    """
+    """The totals of a campaign."""
 
     runs: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # real time
+    # Counts what happened, by names such as `starts`.
     tally: Counter[str] = field(default_factory=Counter)
+    # The number of checks of each `Law`, by its name.
     checked: Counter[str] = field(default_factory=Counter)
-    virtual_ns: int = 0
-    failed: Result | None = None
+    virtual_ns: int = 0  # virtual time in nanoseconds
+    failed: Result | None = None  # the result of the first run that broke a `Law`
 
     @property
     def cluster_hours(self) -> float:

@@ -139,21 +139,18 @@ def new_nodes(
 
 
 class _Model(Struct, frozen=True):
-    """What a new node copies from the existing node `name`.
-
-    `template` is the new node without its name. The other fields belong to the existing node.
-    `own_labels` are the keys of its labels whose values name the node itself. `dependents` are its
-    CSINode and its ResourceSlices, `capacities` are its CSIStorageCapacities, and `static_pods` are
-    its static pods. `daemon_pods` are its pods whose DaemonSet is not in the snapshot.
-    """
+    """What a new node copies from the existing node `name`."""
 
     name: str
-    template: Json
-    own_labels: tuple[str, ...]
-    dependents: Sequence[Manifest]
-    capacities: Sequence[Json]
-    static_pods: Sequence[Pod]
-    daemon_pods: Sequence[Pod]
+    template: Json  # the new node without its name
+
+    # Parts of the existing node:
+
+    own_labels: tuple[str, ...]  # the keys of its labels whose values name the node itself
+    dependents: Sequence[Manifest]  # its CSINode and its ResourceSlices
+    capacities: Sequence[Json]  # its CSIStorageCapacities
+    static_pods: Sequence[Pod]  # its static pods
+    daemon_pods: Sequence[Pod]  # its pods whose DaemonSet is not in the snapshot
 
     @classmethod
     def of(cls, model: Manifest, templates: Sequence[Json], inventory: Inventory) -> _Model:

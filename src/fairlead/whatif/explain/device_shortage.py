@@ -69,22 +69,19 @@ class _Request(Struct, frozen=True):
 class _Found(Struct):
     """The devices for a request.
 
-    `of_class` are the devices of the DeviceClass. `states` has the devices of the DeviceClass that
-    also match the selectors of the request. `most` is (largest number of matching devices on one
-    node, node).
-
-    `most_free` and `suffices` are about the nodes on which the claims cannot be allocated.
-    `most_free` is (largest number of free matching devices on one such node, node). `suffices` is
-    set if one such node has enough free devices for the request. `has_enough` is set if a node on
-    which the claims can be allocated has enough free devices. That node refuses the pod for another
-    reason.
+    The fields `most_free` and `suffices` are about the nodes on which the claims cannot be
+    allocated.
     """
 
-    of_class: set[DeviceId] = field(default_factory=set)
+    of_class: set[DeviceId] = field(default_factory=set)  # the devices of the DeviceClass
+    # The devices of the DeviceClass that also match the selectors of the request.
     states: dict[DeviceId, _State] = field(default_factory=dict)
-    most: tuple[int, str] = (0, "")
+    most: tuple[int, str] = (0, "")  # (largest number of matching devices on one node, node)
+    # (largest number of free matching devices on one such node, node).
     most_free: tuple[int, str] = (0, "")
-    suffices: bool = False
+    suffices: bool = False  # whether one such node has enough free devices for the request
+    # Whether a node on which the claims can be allocated has enough free devices. That node refuses
+    # the pod for another reason.
     has_enough: bool = False
 
 

@@ -26,18 +26,14 @@ from fairlead.whatif.planner.node.node_copy import copy_node
 
 
 class PodGroupTrial(Struct, frozen=True):
-    """Whether the PodGroup `group` can start; `note` says so in sentences.
-
-    `waiting` is the number of the group's unscheduled pods. `fitting` is the number of unscheduled
-    pods that fit together. `victims` are the pods that the group as a whole would preempt to start.
-    """
+    """Whether the PodGroup `group` can start; `note` says so in sentences."""
 
     group: str
     can_start: bool
-    fitting: int
-    waiting: int
+    fitting: int  # the number of unscheduled pods that fit together
+    waiting: int  # the number of the group's unscheduled pods
     note: str
-    victims: tuple[PodInfo, ...] = ()
+    victims: tuple[PodInfo, ...] = ()  # the pods that the group as a whole would preempt to start
 
 
 def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:

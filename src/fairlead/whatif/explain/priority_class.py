@@ -80,21 +80,15 @@ _LIMITS: Final = (
 
 
 class UsedClass(Struct, frozen=True, kw_only=True):
-    """A PriorityClass with its unfinished pods.
+    """A PriorityClass with its unfinished pods."""
 
-    `name` is NO_CLASS for the pods without a class. `is_known` is False for a class that pods name,
-    but that the dump lacks. For such a class, `value` is the priority of the newest of `pods`.
-    `preempts` says whether the preemptionPolicy `policy` lets new pods of the class preempt other
-    pods.
-    """
-
-    name: str
-    value: int
+    name: str  # NO_CLASS for the pods without a class
+    value: int  # if `is_known` is False, the priority of the newest of `pods`
     pods: tuple[PodInfo, ...]
     is_default: bool = False
     policy: str = PREEMPT_LOWER_PRIORITY
-    preempts: bool = True
-    is_known: bool = True
+    preempts: bool = True  # whether `policy` lets new pods of the class preempt other pods
+    is_known: bool = True  # False for a class that pods name, but that the dump lacks
 
 
 class _Victims(Struct, frozen=True):

@@ -58,18 +58,14 @@ class _EmptyFileError(InputError):
 
 
 class Document(Struct, frozen=True):
-    """One value of one file; `source` is the file as the user named it.
+    """One value of one file."""
 
-    If `listing` is set, it contains the items of the value as texts, and `value` has an empty list
-    of items. `text` is the content of the file; it is empty if the reader has not kept the content.
-    `place` is "document N" if the file contains several documents, otherwise "".
-    """
-
-    source: str
+    source: str  # the file as the user named it
     value: Any
+    # If set, the items of the value as texts. Then `value` has an empty list of items.
     listing: Listing | None = None
-    text: Bytes = b""
-    place: str = ""
+    text: Bytes = b""  # the content of the file; empty if the reader has not kept it
+    place: str = ""  # "document N" if the file contains several documents, otherwise ""
 
     def parsed(self) -> Iterator[Document]:
         """Yield the documents in the content of the file, with decoded items. Raises InputError.

@@ -53,21 +53,17 @@ class ResultTable(Struct, frozen=True):
 
 
 class TabularAnswer(Struct, frozen=True):
-    """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
+    """An answer: the `verdict` in one sentence, further `findings`, tables, and notes."""
 
-    `kind` is the kind of the JSON object; `facts` are its further fields. `is_no` is set if the
-    answer to a yes/no question is no. `steps` are the next steps, None for a kind of answer that
-    never has any.
-    """
-
-    kind: str
+    kind: str  # the kind of the JSON object
     source: str
     verdict: str
     findings: tuple[str, ...] = ()
     tables: tuple[ResultTable, ...] = ()
-    facts: Json = field(default_factory=dict)
+    facts: Json = field(default_factory=dict)  # the further fields of the JSON object
     notes: tuple[str, ...] = ()
-    is_no: bool = False
+    is_no: bool = False  # whether the answer to a yes/no question is no
+    # The next steps, None for a kind of answer that never has any.
     steps: tuple[NextStep, ...] | None = None
 
     def to_json(self) -> Json:

@@ -52,17 +52,12 @@ class PlaceNode(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """The nodes that can use a volume; at least one other node cannot use it.
+    """The nodes that can use a volume; at least one other node cannot use it."""
 
-    `requirement` is a text that states the labels of these nodes. `is_open` means that one of
-    `nodes` admits a pod that uses the volume. `in_service` means that one of `nodes` is ready and
-    is not cordoned.
-    """
-
-    requirement: str
+    requirement: str  # a text that states the labels of these nodes
     nodes: tuple[str, ...]
-    is_open: bool
-    in_service: bool
+    is_open: bool  # whether one of `nodes` admits a pod that uses the volume
+    in_service: bool  # whether one of `nodes` is ready and is not cordoned
 
     def words(self, *, is_plural: bool = False) -> str:
         """Return where the volume can be used, as a predicate.

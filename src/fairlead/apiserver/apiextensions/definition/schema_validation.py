@@ -72,18 +72,17 @@ _WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *
 class _NodeContext(Struct, frozen=True):
     """What the validation of a schema node needs to know about the enclosing schemas.
 
-    `is_identity` is True for the apiVersion, kind and metadata of an API object, and for the nodes
-    inside them. `default_forbidden` is the reason why the node must not have a default; None if it
-    may have one. `compiles_rules` is True if the node's validation rules are compiled.
-    `cardinality` and `uncorrelatable_from` are described at RuleContext.
+    RuleContext describes `cardinality` and `uncorrelatable_from`.
     """
 
     cost_total: RuleCostTotal
     is_root: bool = False
+    # True for the apiVersion, kind and metadata of an API object, and for the nodes inside them.
     is_identity: bool = False
+    # The reason why the node must not have a default; None if it may have one.
     default_forbidden: str | None = None
     uncorrelatable_from: str = ""
-    compiles_rules: bool = False
+    compiles_rules: bool = False  # whether the node's validation rules are compiled
     cardinality: int | None = 1
 
 

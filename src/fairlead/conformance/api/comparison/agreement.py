@@ -46,23 +46,22 @@ _PRINTED: Final = "stdout."
 
 
 class Agreement(Struct, frozen=True):
-    """Compares responses, given the values of placeholders in `bindings`.
+    """Compares responses.
 
-    If `managed_fields` is set, managed fields are compared. If `versions` is set, the values and
-    the order of resource versions are compared. Set `versions` only if no controller writes
-    objects. `holds(name)` returns whether the server can have an object called `name`. If it
-    cannot, `name` is ignored in a recorded list of names (`$names`).
-
-    `encodings` and `structure` are read by the callers of `mismatch`. If `encodings` is set, the
-    callers compare content encodings. If `structure` is set, they compare only status classes and
-    kinds. Set `structure` if the recording depends on unknown initial objects.
+    The fields `encodings` and `structure` are read by the callers of `mismatch`.
     """
 
-    bindings: PlaceholderValues
-    managed_fields: bool = False
-    encodings: bool = True
+    bindings: PlaceholderValues  # the values of placeholders
+    managed_fields: bool = False  # whether managed fields are compared
+    encodings: bool = True  # whether content encodings are compared
+    # Whether the values and the order of resource versions are compared. Set this only if no
+    # controller writes objects.
     versions: bool = True
+    # Whether only status classes and kinds are compared. Set this if the recording depends on
+    # unknown initial objects.
     structure: bool = False
+    # Returns whether the server can have an object with this name. If it cannot, the name is
+    # ignored in a recorded list of names (`$names`).
     holds: Callable[[str], bool] = lambda _: True
 
     def mismatch(self, recorded: object, found: object, path: str = "") -> Mismatch | None:

@@ -43,34 +43,31 @@ KUBELET_CONDITIONS: Final = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE
 class NodeHealth(Struct, frozen=True):
     """The saved health of a node (upstream: nodeHealthData).
 
-    `probe` is the time of the pass that noticed the last heartbeat. `ready_since` is the time of
-    the pass that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are
-    `status`, `lastHeartbeatTime` and `lastTransitionTime` of the saved Ready condition ("" if there
-    was none). `lease` is the time of the last known renewal of the node's lease. If `lease` is
-    None, the next pass treats any renewal as a new heartbeat.
+    The fields `ready`, `heartbeat` and `transition` are `status`, `lastHeartbeatTime` and
+    `lastTransitionTime` of the saved Ready condition ("" if there was none).
     """
 
-    probe: Instant
-    ready_since: Instant
+    probe: Instant  # the time of the pass that noticed the last heartbeat
+    ready_since: Instant  # the time of the pass that noticed the last change of Ready
     ready: str = ""
     heartbeat: str = ""
     transition: str = ""
+    # The time of the last known renewal of the node's lease. If it is None, the next pass treats
+    # any renewal as a new heartbeat.
     lease: Instant | None = None
 
 
 class Examination(Struct, frozen=True):
     """The result of examining a node.
 
-    `health` is the new saved health. `observed` is the Ready status before the pass. `current` is
-    the status after the pass. None means that there is no Ready condition. `unknown_conditions` are
-    the conditions to set to Unknown. After they have been written, `health_if_unknown` becomes the
-    saved health.
+    A Ready status of None means that there is no Ready condition.
     """
 
-    health: NodeHealth
-    observed: str | None
-    current: str | None
-    unknown_conditions: tuple[Condition, ...] = ()
+    health: NodeHealth  # the new saved health
+    observed: str | None  # the Ready status before the pass
+    current: str | None  # the Ready status after the pass
+    unknown_conditions: tuple[Condition, ...] = ()  # the conditions to set to Unknown
+    # The saved health after `unknown_conditions` have been written.
     health_if_unknown: NodeHealth | None = None
 
 

@@ -18,19 +18,15 @@ from fairlead.engine.nodelifecycle.period import Period
 
 
 class NodeRecord(Struct):
-    """The state of a node, which is identified by its name.
+    """The state of a node, which is identified by its name."""
 
-    `node` is the newest version of the Node, None if it does not exist. `renewals` are the renewals
-    of the node's lease. `registered` is the Node as it was when the controller registered the node,
-    None if the node is not registered. `health` is the NodeHealth after all passes up to
-    `last_pass`.
-    """
-
-    last_pass: Instant
-    node: Node | None = None
-    renewals: Renewals | None = None
+    last_pass: Instant  # the last pass that `health` includes
+    node: Node | None = None  # the newest version of the Node, None if it does not exist
+    renewals: Renewals | None = None  # the renewals of the node's lease
+    # The Node as it was when the controller registered the node, None if the node is not
+    # registered.
     registered: Node | None = None
-    health: NodeHealth | None = None
+    health: NodeHealth | None = None  # the NodeHealth after all passes up to `last_pass`
 
 
 class NodeHealthMap:

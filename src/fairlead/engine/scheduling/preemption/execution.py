@@ -46,13 +46,6 @@ _IN_MEMORY: Final = " (in kube-scheduler memory)."
 class PreemptionExecution:
     """A preemption in progress; call `handle_outcome` until `is_done`.
 
-    `unbound` cancels the bindings of victims that are not bound yet. `failed` is set if a victim
-    could not be removed. `must_retry` is set if the preemptor must be retried when the preemption
-    ends. There are two such cases:
-    - A command failed, with an error other than NotFound.
-    - The last victim was deleted before it was bound. The deletion of an unbound pod might not wake
-      the preemptor.
-
     If a PodGroup preempts, `group` is that PodGroup and `preemptor` is one of its pods.
     """
 
@@ -62,9 +55,12 @@ class PreemptionExecution:
     node: str
     lower_nominated: tuple[PodInfo, ...]
     victims: tuple[PodInfo, ...]
-    unbound: UnboundVictims
+    unbound: UnboundVictims  # cancels the bindings of victims that are not bound yet
     group: ObjectRef | None = None
-    failed: bool = False
+    failed: bool = False  # whether a victim could not be removed
+    # Whether the preemptor must be retried when the preemption ends. This is so if a command
+    # failed, with an error other than NotFound. It is also so if the last victim was deleted before
+    # it was bound, because the deletion of an unbound pod might not wake the preemptor.
     must_retry: bool = False
     _outstanding: dict[int, PatchStatus | DeleteObject] = field(default_factory=dict)  # by id()
     _phase: int = 0

@@ -24,19 +24,15 @@ _DOUBLINGS_MAX: Final = 63  # more than any maximum needs, because an Instant ha
 
 
 class BackoffConfig(Struct, frozen=True):
-    """The settings of backoff and of the unschedulable pool; durations in ns.
+    """The settings of backoff and of the unschedulable pool; durations in ns."""
 
-    `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds. Pods that were
-    unschedulable for longer than `max_in_unschedulable` are retried. `pop_from_backoff` is the
-    feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods that are backing off. A
-    backoff ends right after its expiry or, if `ends_at_expiry` is set, exactly at this time.
-    """
-
-    initial: DurationNs = INITIAL_DEFAULT
-    maximum: DurationNs = MAXIMUM_DEFAULT
+    initial: DurationNs = INITIAL_DEFAULT  # podInitialBackoffSeconds
+    maximum: DurationNs = MAXIMUM_DEFAULT  # podMaxBackoffSeconds
+    # Pods that were unschedulable for longer than this are retried.
     max_in_unschedulable: DurationNs = MAX_IN_UNSCHEDULABLE_DEFAULT
+    # The feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods that are backing off.
     pop_from_backoff: bool = True
-    ends_at_expiry: bool = False
+    ends_at_expiry: bool = False  # whether a backoff ends exactly at its expiry, not right after it
 
 
 class BackoffClock(Struct, frozen=True):

@@ -13,16 +13,15 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemedyChange(Struct, frozen=True):
     """One change that may make a rejected pod fit.
 
-    `what` is the text for users. Exactly one of the next three fields is set. `pod` is the changed
-    pod to schedule, `node` is the changed node, and `without` contains the pods to delete.
-    `is_drastic` is set if the change lowers a request of the pod by more than half. After such a
-    change, the pod could hardly do its work.
+    Exactly one of `pod`, `node` and `without` is set.
     """
 
-    what: str
-    pod: Pod | None = None
-    node: Node | None = None
-    without: tuple[PodInfo, ...] = ()
+    what: str  # the text for users
+    pod: Pod | None = None  # the changed pod to schedule
+    node: Node | None = None  # the changed node
+    without: tuple[PodInfo, ...] = ()  # the pods to delete
+    # Whether the change lowers a request of the pod by more than half. After such a change, the pod
+    # could hardly do its work.
     is_drastic: bool = False
 
 

@@ -31,19 +31,13 @@ _OTHER: Final = "Eviction only happens for the NoExecute effect."
 
 
 class RuleEffect(Struct, frozen=True, kw_only=True):
-    """The numbers of pods and devices that a rule affects.
+    """The numbers of pods and devices that a rule affects."""
 
-    `pending_pods` is the number of pods that are still to be evicted. `pending_namespaces` is the
-    number of their namespaces. `evicted_pods` is the number of pods already evicted. Two fields
-    count only devices that the rule selects: `published_devices` counts the devices in slices, and
-    `allocated_devices` counts the devices that are allocated to claims.
-    """
-
-    pending_pods: int = 0
-    pending_namespaces: int = 0
-    published_devices: int = 0
-    allocated_devices: int = 0
-    evicted_pods: int = 0
+    pending_pods: int = 0  # pods that are still to be evicted
+    pending_namespaces: int = 0  # the namespaces of `pending_pods`
+    published_devices: int = 0  # devices in slices that the rule selects
+    allocated_devices: int = 0  # devices that the rule selects and that are allocated to claims
+    evicted_pods: int = 0  # pods already evicted
 
 
 def status_due(rule: DeviceTaintRule, now: Instant) -> Instant | None:

@@ -34,13 +34,7 @@ TOPOLOGY_MODES: Final = (
 
 
 class Endpoint(Struct, frozen=True):
-    """A pod behind a Service.
-
-    `is_serving` is set if the pod's condition Ready is true, even if the pod is terminating.
-    `is_published` is set if the Service publishes addresses that are not ready. `hostname` is set
-    only if the pod's subdomain is the name of the Service. Otherwise it is "". `distribution` is
-    the trafficDistribution of the Service, or "".
-    """
+    """A pod behind a Service."""
 
     address: str
     node: str
@@ -48,12 +42,12 @@ class Endpoint(Struct, frozen=True):
     pod: str
     namespace: str
     uid: str
-    hostname: str
-    is_serving: bool
+    hostname: str  # set only if the pod's subdomain is the name of the Service, otherwise ""
+    is_serving: bool  # whether the pod's condition Ready is true, even if the pod is terminating
     is_terminating: bool
-    is_published: bool
+    is_published: bool  # whether the Service publishes addresses that are not ready
     ports: Ports
-    distribution: str = ""
+    distribution: str = ""  # the trafficDistribution of the Service, or ""
 
     @property
     def is_ready(self) -> bool:

@@ -97,22 +97,19 @@ class IndexBackoff(Backoff):
 
 
 class JobProgress(Struct):
-    """Counts of a Job's pods; `finished` is set once and does not change afterwards.
-
-    `completed` and `failed_indexes` contain indexes. `by_index` has the backoff of each index with
-    a failed pod, if backoffLimitPerIndex is set. `was_over` is set if the Job's status had a final
-    condition when the Job was first observed.
-    """
+    """Counts of a Job's pods."""
 
     succeeded: int = 0
     failed: int = 0
-    completed: dict[int, None] = field(default_factory=dict)
-    failed_indexes: dict[int, None] = field(default_factory=dict)
+    completed: dict[int, None] = field(default_factory=dict)  # indexes
+    failed_indexes: dict[int, None] = field(default_factory=dict)  # indexes
     backoff: Backoff = field(default_factory=Backoff)
+    # The backoff of each index with a failed pod, if backoffLimitPerIndex is set.
     by_index: dict[int, IndexBackoff] = field(default_factory=dict)
     started_at: Instant | None = None
     ended_at: Instant | None = None
-    finished: FinishedCondition | None = None
+    finished: FinishedCondition | None = None  # set once and not changed afterwards
+    # Whether the Job's status had a final condition when the Job was first observed.
     was_over: bool = False
     is_tracked: bool = False
     uncounted: dict[str, bool] = field(default_factory=dict)  # uid -> whether it succeeded

@@ -87,18 +87,14 @@ _IMMUTABLE: Final = {
 
 
 class ObjectEdit(Struct, frozen=True):
-    """The edit that one value of an option describes.
-
-    `content` is the new content of `target`, and `notes` are texts for the answer. The keys of
-    `places` are the paths of the fields that the edit sets. The values are the names of these
-    fields in messages. If `is_resize` is set, the edit changes the resources of a pod in place.
-    """
+    """The edit that one value of an option describes."""
 
     target: Manifest
-    content: Json
+    content: Json  # the new content of `target`
+    # {path of a field that the edit sets: the name of the field in messages}
     places: dict[Place, str]
-    notes: tuple[str, ...] = ()
-    is_resize: bool = False
+    notes: tuple[str, ...] = ()  # texts for the answer
+    is_resize: bool = False  # whether the edit changes the resources of a pod in place
 
 
 # --- --set --------------------------------------------------------------------------------------

@@ -79,18 +79,15 @@ Limits = tuple[int, int]
 
 
 class GroupLimits(Struct, frozen=True):
-    """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group.
-
-    `source` names the part of the dump that contains the limits. If `has_all` is set, `by_name`
-    contains all groups that the autoscaler manages. `standalone` are the names of the MachineSets
-    of Cluster API that no MachineDeployment owns. `has_useless_status` is set if the dump has the
-    status ConfigMap, but this ConfigMap states no limits that can be read.
-    """
+    """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group."""
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)
-    source: str = ""
-    has_all: bool = True
+    source: str = ""  # names the part of the dump that contains the limits
+    has_all: bool = True  # whether `by_name` contains all groups that the autoscaler manages
+    # The names of the MachineSets of Cluster API that no MachineDeployment owns.
     standalone: frozenset[str] = frozenset()
+    # Whether the dump has the status ConfigMap, but this ConfigMap states no limits that can be
+    # read.
     has_useless_status: bool = False
 
     @classmethod

@@ -13,20 +13,16 @@ from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 
 
 class NextStep(Struct, frozen=True):
-    """A step: an imperative clause (`words`), and either `options` or a `command`.
+    """A step: an imperative clause (`words`), and either `options` or a `command`."""
 
-    `words` begins with a small letter and has no full stop. `options` are added to the options of
-    the user's what-if when it runs again. If an option can be given only once, the new value
-    replaces the old value. `command` is another command to run. `outcome` is the kind of the
-    finding that the step is about; None if the step is about the whole answer. If `makes_change` is
-    set, the step makes the change in the real cluster.
-    """
-
-    words: str
+    words: str  # begins with a small letter and has no full stop
+    # Added to the options of the user's what-if when it runs again. If an option can be given only
+    # once, the new value replaces the old value.
     options: str = ""
-    command: str = ""
+    command: str = ""  # another command to run
+    # The kind of the finding that the step is about; None if the step is about the whole answer.
     outcome: OutcomeKind | None = None
-    makes_change: bool = False
+    makes_change: bool = False  # whether the step makes the change in the real cluster
 
     @property
     def clause(self) -> str:

@@ -68,19 +68,14 @@ _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 
 
 class WorkloadStop(Struct, frozen=True):
-    """A `workload` that has no ready pod for the time `stopped_for` (None: to the end).
-
-    `wanted` is the number of pods that the workload should have. `nodes` are the drained nodes on
-    which its pods were. `why` is the cause. `edit` is a command or an action that prevents the
-    stop, "" if none is known.
-    """
+    """A `workload` that has no ready pod for the time `stopped_for` (None: to the end)."""
 
     workload: WorkloadRef
-    wanted: int
+    wanted: int  # the number of pods that the workload should have
     stopped_for: DurationNs | None
-    nodes: tuple[str, ...]
-    why: str
-    edit: str = ""
+    nodes: tuple[str, ...]  # the drained nodes on which its pods were
+    why: str  # the cause
+    edit: str = ""  # a command or an action that prevents the stop, "" if none is known
 
 
 class _Member(Struct):

@@ -32,22 +32,19 @@ class _Run(Struct):
 
 
 class _Gang(Struct):
-    """The members of a gang, and their runs.
-
-    `running` has the runs of running pods by uid. `done` has the runs of succeeded pods by
-    `original_name`. `started` is the instant at which the number of running and succeeded members
-    first reached `minimum`. `incomplete_for` is the total time before `since` during which the
-    gang was incomplete.
-    """
+    """The members of a gang, and their runs."""
 
     minimum: int = 0
     queue: str = ""
     created: Instant | None = None
+    # The instant at which the number of running and succeeded members first reached `minimum`.
     started: Instant | None = None
     members: dict[str, None] = field(default_factory=dict)
-    running: dict[str, _Run] = field(default_factory=dict)
+    running: dict[str, _Run] = field(default_factory=dict)  # the runs of running pods by uid
+    # The runs of succeeded pods by `original_name`.
     done: dict[str, _Run] = field(default_factory=dict)
     since: Instant = 0
+    # The total time before `since` during which the gang was incomplete.
     incomplete_for: DurationNs = 0
 
     def note_start(self, now: Instant) -> None:

@@ -62,17 +62,11 @@ class OwnerFacts:
 
 
 class PodTrack(Struct):
-    """The record of one pod; `end` caches the result of `new_end`.
-
-    `reason` is the recorded reason why the pod is or was pending. If no reason was recorded,
-    `explanation` is used (`Recorder.explain_waiting`). `is_stopped` is set if the pod failed
-    because it was deleted before its end, and `ended_before` is set if the pod had completed before
-    the run.
-    """
+    """The record of one pod."""
 
     pod: Pod
     state: str = OVER
-    reason: str = ""
+    reason: str = ""  # the recorded reason why the pod is or was pending
     pending_since: Instant = 0
     started_at: Instant | None = None
     first_started_at: Instant | None = None
@@ -80,10 +74,10 @@ class PodTrack(Struct):
     refusal: str = ""
     is_initial: bool = False
     awaits_volume_detachment: bool = False
-    is_stopped: bool = False
-    ended_before: bool = False
-    explanation: str = ""
-    end: PodEnd | None = None
+    is_stopped: bool = False  # whether the pod failed because it was deleted before its end
+    ended_before: bool = False  # whether the pod had completed before the run
+    explanation: str = ""  # used if no `reason` was recorded (`Recorder.explain_waiting`)
+    end: PodEnd | None = None  # caches the result of `new_end`
 
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
         """Return the PodEnd of the pod, for the outcome of a run.

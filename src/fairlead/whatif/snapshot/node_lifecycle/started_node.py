@@ -63,20 +63,14 @@ _NAMED_MAX: Final = 3
 
 
 class _Start(Struct, frozen=True):
-    """The changes that the start of a node makes.
-
-    `value` is the object of the started node. `taints` are the keys of the removed taints, and
-    `resources` are the names of the added resources. `has_model` is False if no other object shows
-    the resources of the node. `lacks_zone` is True if the node has no zone but other nodes have
-    zones.
-    """
+    """The changes that the start of a node makes."""
 
     name: str
-    value: Json
-    taints: tuple[str, ...]
-    resources: tuple[str, ...]
-    has_model: bool
-    lacks_zone: bool
+    value: Json  # the object of the started node
+    taints: tuple[str, ...]  # the keys of the removed taints
+    resources: tuple[str, ...]  # the names of the added resources
+    has_model: bool  # False if no other object shows the resources of the node
+    lacks_zone: bool  # whether the node has no zone but other nodes have zones
 
 
 def with_started_nodes(

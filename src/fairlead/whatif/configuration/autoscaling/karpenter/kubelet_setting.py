@@ -47,20 +47,15 @@ _PODS: Final = 110  # source: types.go: pods
 
 
 class NodeClassKubelet(Struct, frozen=True):
-    """Settings that change the capacity of the nodes of a node class.
+    """Settings that change the capacity of the nodes of a node class."""
 
-    `max_pods` is None if it is not set. `reservation` is None if no setting reserves resources;
-    otherwise, `reserving` are the names of these settings. `memory_by_interfaces` is set if the
-    kubelet reserves memory for as many pods as the network interfaces allow. `problem` says why
-    settings are ignored, or is "".
-    """
-
-    max_pods: int | None = None
+    max_pods: int | None = None  # None if it is not set
     pods_per_core: int = 0
-    reservation: KubeletReservation | None = None
-    reserving: tuple[str, ...] = ()
+    reservation: KubeletReservation | None = None  # None if no setting reserves resources
+    reserving: tuple[str, ...] = ()  # the names of the settings that reserve resources
+    # Whether the kubelet reserves memory for as many pods as the network interfaces allow.
     memory_by_interfaces: bool = True
-    problem: str = ""
+    problem: str = ""  # why settings are ignored, or ""
 
     @property
     def limits_pods(self) -> bool:

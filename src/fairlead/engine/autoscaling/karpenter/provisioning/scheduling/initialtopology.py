@@ -77,15 +77,13 @@ class PodTerms(Struct, frozen=True):
 class _Start(Struct, frozen=True):
     """The counts of one topology group over all pods and nodes, before a pass moves any pod.
 
-    The keys of all four fields are domains. `possible` contains the domains that NodePools provide.
-    `registered` contains the number of nodes in each domain. `counts` contains the number of
-    matching pods in each domain. `occupied` contains the domains with pods.
+    The keys of all four fields are domains.
     """
 
-    possible: Mapping[str, int]
-    registered: Counter[str]
-    counts: dict[str, int]
-    occupied: dict[str, None]
+    possible: Mapping[str, int]  # the domains that NodePools provide
+    registered: Counter[str]  # the number of nodes in each domain
+    counts: dict[str, int]  # the number of matching pods in each domain
+    occupied: dict[str, None]  # the domains with pods
 
 
 class _Member(Struct, frozen=True):
