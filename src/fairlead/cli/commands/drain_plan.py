@@ -45,7 +45,8 @@ def drain_plan(
     """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
     With `--nodes`, the command simulates the drain with 1, 2, 4, ... nodes at a time. The answer is
-    the fastest of these drains that is safe. A drain is safe if all these conditions hold:
+    the fastest of these drains that is safe. Pods with a negative priority may stop and stay
+    pending. A drain is safe if all these conditions hold:
 
     - Every node becomes empty.
 

@@ -50,7 +50,11 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     PlannedDrain,
 )
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
-from fairlead.whatif.planner.node_drain.single_drain import failure_in_words, moves_in_words
+from fairlead.whatif.planner.node_drain.single_drain import (
+    failure_in_words,
+    moves_in_words,
+    negative_in_words,
+)
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -195,7 +199,7 @@ def _targets(emptied: PlannedDrain | Blocker) -> dict[str, str]:
 
 
 def _has_moves(emptied: PlannedDrain | Blocker) -> bool:
-    return isinstance(emptied, PlannedDrain) and bool(emptied.moves)
+    return isinstance(emptied, PlannedDrain) and bool(emptied.moves or emptied.pending)
 
 
 def _verdict(
@@ -216,7 +220,7 @@ def _verdict(
         return f"{name} cannot be drained now: {owners[0]}{more} {verb} the eviction of {pods}."
     if isinstance(emptied, Blocker):
         return _pending_after_drain(name, unplaced)
-    if not (emptied.moves or emptied.lost or emptied.failing):
+    if not emptied.leaving:
         return f"{name} can be drained: no pod on it has to move."
     provided = ""
     if emptied.first:
@@ -224,7 +228,7 @@ def _verdict(
     moves = ""
     if emptied.moves:
         # With lost or failing pods, the pods that move are not all pods that leave the node.
-        its = "" if emptied.lost or emptied.failing else "its "
+        its = "its " if emptied.leaving == len(emptied.moves) else ""
         moves = f": {its}{moves_in_words(emptied.moves)}"
     harm = " and ".join(_harm(emptied))
     return f"{name} can be drained{provided}{moves}{f', but {harm}' if harm else ''}."
@@ -255,6 +259,7 @@ def _harm(drain: PlannedDrain) -> Iterator[str]:
         yield f"{counted(len(drain.lost), 'pod')} without a controller {is_} gone for good"
     if drain.failing:
         yield failure_in_words(sorted(set(drain.failing.values())))
+    yield from negative_in_words(drain)
 
 
 def _unready(node: Node) -> Iterator[str]:

@@ -52,6 +52,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     image_findings,
     image_reservation,
     moves_table,
+    negative_findings,
     order_findings,
     pace_table,
     pending_table,
@@ -170,6 +171,8 @@ class ConsolidationSearch:
         self._planner, self._rules, self._nodes = planner, rules, nodes
         self._prices, self._progress = prices, progress
         planner.deletes_nodes = True
+        # Placeholders keep spare nodes: these nodes are not to be removed.
+        planner.ignores_negative = False
         jobs = jobs_of(planner)
         self._blockers = {name: _rule_blockers(planner, rules, jobs, name) for name in nodes}
         self._free = [name for name in nodes if not self._blockers[name]]
@@ -503,6 +506,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")
     elif found.plan.runs:
         sentences += unsafe_findings(found.plan.runs)
+    sentences += negative_findings(best or next(iter(found.plan.runs), None))
     sentences += order_findings(found.plan.drains)
     sentences += command_findings(found.plan)
     if found.unsafe is not None:

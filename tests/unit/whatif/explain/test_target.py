@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.unit.whatif.planner.conftest import job_of
+from tests.unit.whatif.planner.conftest import job_of, overprovisioned
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.batch.options import BatchOptions
@@ -1542,4 +1542,12 @@ def test_pods_that_a_drain_would_update_are_counted(explained, make, strategy, r
     findings = explained("sts/db", make.node("a"), db, *pods).findings
     assert [one.partition(",")[0] for one in findings if "old template" in one] == (
         [found] if found else []
+    )
+
+
+def test_pods_with_a_negative_priority_do_not_keep_a_node_from_being_drained(explained, make):
+    """The pod of web preempts a placeholder of another node."""
+    assert explained("node/a", *overprovisioned(make, -10)).verdict == (
+        "a can be drained: 1 pod moves to another node, but 2 pods with a negative priority fit on "
+        "no other node."
     )

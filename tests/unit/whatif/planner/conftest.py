@@ -84,6 +84,29 @@ def budget(name, **spec):
     }
 
 
+def with_priority(objects, value):
+    """Return `objects`, in which all pods and templates of pods have the priority `value`."""
+    for one in objects:
+        spec = one["spec"] if one["kind"] == "Pod" else one["spec"]["template"]["spec"]
+        spec |= {"priorityClassName": "spare"}
+        if one["kind"] == "Pod":
+            spec["priority"] = value
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": "spare"}, "value": value,
+        },
+        *objects,
+    ]  # fmt: skip
+
+
+def overprovisioned(make, priority):
+    """Return three full nodes, each with a pod of a Deployment and a pod that keeps room free."""
+    nodes = [make.node(name, cpu="2") for name in "abc"]
+    web, spare = deployment(make, "web", "abc"), deployment(make, "spare", "abc")
+    return [*nodes, budget("web", maxUnavailable=1), *web, *with_priority(spare, priority)]
+
+
 def daemon_pod(make, node, cpu="500m"):
     """A pod of a DaemonSet, which the DaemonSet controller has pinned to `node`."""
     pod = make.pod(f"agent-{node}", cpu=cpu, node_name=node)

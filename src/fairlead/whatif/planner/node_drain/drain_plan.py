@@ -158,9 +158,13 @@ class DrainPlan(Struct):
     @property
     def lacks_room(self) -> bool:
         """Whether pods of the drained nodes fit on no other node, so that new nodes would help."""
-        is_pending = any(run.pending for run in self.runs)
+        is_pending = any(run.pending or run.pending_negative for run in self.runs)
         unplaced = any(one.cause in (*UNPLACED, BlockCause.ORDER) for one in self.blockers)
-        return is_pending or unplaced or any(drain.waits for drain in self.drains)
+        return (
+            is_pending
+            or unplaced
+            or any(drain.waits or drain.pending or drain.preempted for drain in self.drains)
+        )
 
     @property
     def blocked(self) -> list[str]:
@@ -506,6 +510,7 @@ def drain_answer(
     )
     findings = (
         *safe_findings(best),
+        *negative_findings(best or next(iter(plan.runs), None)),
         *image_findings(best),
         *_alone_findings(plan),
         *left_out_findings(plan),
@@ -653,12 +658,24 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
         which = "every workload with several replicas" if run.stopped else "every workload"
         if run.stops_jobs:
             which += ", except those whose pods end by themselves (such as Jobs),"
-        again = (
-            "" if run.image_notes else " After them, every evicted pod of a workload runs again."
-        )
+        others = ", except pods with a negative priority" if run.pending_negative else ""
+        again = f" After them, every evicted pod of a workload runs again{others}."
+        if run.image_notes:
+            again = ""
         yield (
             f"During the drains, {which} keeps a ready pod and no disruption budget is breached."
             f"{again}"
+        )
+
+
+def negative_findings(run: DrainRun | None) -> Iterator[str]:
+    """Yield a sentence if pods with a negative priority are pending at the end of `run`."""
+    if run is not None and run.pending_negative:
+        count = len(run.pending_negative)
+        verb, they, exist = ("is", "it", "exists") if count == 1 else ("are", "they", "exist")
+        yield (
+            f"{counted(count, 'pod')} with a negative priority {verb} pending at the end; {they} "
+            f"{exist} to give way to other pods."
         )
 
 
@@ -907,6 +924,7 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
             "stopped": [str(one.workload) for one in run.stopped],
             "stops": len(run.stopped),
             "pending": list(run.pending),
+            "pending_negative": list(run.pending_negative),
             "uncreated": {str(one.workload): one.pods for one in run.uncreated},
             "failed_jobs": [one.subject.partition(" ")[2] for one in run.failed_jobs],
             "lost": list(run.lost),
@@ -1010,10 +1028,11 @@ def _order(plan: DrainPlan) -> ResultTable:
         {
             "step": number,
             "node": drain.node,
-            "pods": len(drain.moves) + len(drain.lost) + len(drain.failing),
+            "pods": drain.leaving,
             "lost": list(drain.lost),
             "waits": list(drain.waits),
             "preempts": list(drain.preempts),
+            "pending_negative": [*drain.pending, *drain.preempted],
             "budgets": sorted(drain.charged),
             "limited": sum(drain.charged.values()),
         }

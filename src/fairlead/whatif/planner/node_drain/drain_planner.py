@@ -12,6 +12,9 @@ Step 2 can only exclude a node. A node can be emptied if step 3 finds a node for
 pods stay on their new nodes. If several nodes are emptied one after another, all of them are empty
 at the end.
 
+Pods with a negative priority exist to give way to other pods. They keep no node from being emptied:
+other replacements preempt them, and they stay pending if no node takes them (`ignores_negative`).
+
 The order matters: if a pod fits only a few nodes, pods that are placed before this pod can fill
 these nodes. In a real drain, budgets and the speed of controllers decide the order.
 """
@@ -46,7 +49,7 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.plugins.node_resources.fit import TOO_MANY_PODS
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE, tolerates_cordon
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
-from fairlead.engine.scheduling.decision import Failure, Placement
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import PODS
 from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
@@ -173,6 +176,17 @@ class PlannedDrain(Struct, frozen=True):
     # Maps pods to their Jobs, which fail because of the evictions on this node, so nothing replaces
     # the pods.
     failing: dict[str, str] = field(default_factory=dict)
+    # The pods with a negative priority that fit no other node. If the node returns, they can run
+    # again, as can the pods of `preempted`.
+    pending: tuple[str, ...] = ()
+    # Pods of other nodes with a negative priority that the replacements preempt, and that then fit
+    # no other node.
+    preempted: tuple[str, ...] = ()
+
+    @property
+    def leaving(self) -> int:
+        """The number of pods that leave the node."""
+        return len(self.moves) + len(self.lost) + len(self.failing) + len(self.pending)
 
     @property
     def down(self) -> dict[str, str]:
@@ -207,8 +221,10 @@ class DrainPlanner:
 
     If `reorders` is set, the pods of a node may be placed in another order than the order of the
     scheduling queue. If `deletes_nodes` is set, drained nodes are deleted. Therefore, no pod can
-    move to a drained node, even if the pod tolerates the taint of cordoned nodes. `waiting` counts
-    the pods that waited in the snapshot. `at_rest` places them before any node is emptied.
+    move to a drained node, even if the pod tolerates the taint of cordoned nodes. If
+    `ignores_negative` is set, pods with a negative priority may be preempted or stay pending.
+    `waiting` counts the pods that waited in the snapshot. `at_rest` places them before any node is
+    emptied.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
@@ -217,9 +233,12 @@ class DrainPlanner:
         self.budgets = budgets
         self.reorders = True
         self.deletes_nodes = False
+        self.ignores_negative = True
         self.waiting = WaitingPodCounts()
         # The failures that each Job of the model can still have before any pod is evicted.
         self.jobs = JobRoom(model.current_objects(), model.now, model.stop_exit_code)
+        # Without such pods, a replacement that fits no node need not try preemption.
+        self._has_negative = any(pod.priority < 0 for pod in model.pods())
 
     @classmethod
     def at_rest(cls, model: ClusterModel) -> Self:
@@ -402,7 +421,8 @@ class DrainPlanner:
         model, pods, drained_node = self.model, self.evicted(node), self.model.node(node).node
         with model.hypothesis() as supposed:
             self.clear(node, pods)
-            moves, left = self.place(node, self.replaced(pods))
+            replaced, preempted = self.replaced(pods), list[str]()
+            moves, left = self.place(node, replaced, preempted=preempted)
             preempts = tuple(
                 one.pod.key for one in left if self.room_by_preemption(one.replacement)
             )
@@ -410,6 +430,8 @@ class DrainPlanner:
             late, stuck = self.place(node, [one.pod for one in left])
             if stuck:
                 return None
+            moved = {move.pod for move in (*moves, *late)}
+            pending = tuple(pod.key for pod in replaced if pod.key not in moved)
             supposed.commit()
         reasons = {one.pod.key: _why(one.message) for one in left}
         waits = {move.pod: reasons[move.pod] for move in late}
@@ -421,6 +443,8 @@ class DrainPlanner:
             waits=waits,
             preempts=preempts,
             failing=self._failing(pods),
+            pending=pending,
+            preempted=tuple(preempted),
         )
 
     def place(
@@ -428,19 +452,23 @@ class DrainPlanner:
         node: str,
         pods: Sequence[PodInfo],
         edit: Callable[[PodInfo], PodInfo] | None = None,
+        preempted: list[str] | None = None,
     ) -> tuple[list[PodMove], list[Unplaced]]:
         """Place replacements of `pods`, which were on `node`, in the order of `pods`.
 
         `edit` changes each replacement before it is placed. Return the moves, and the pods whose
-        replacements fit no node even after all other replacements have been placed.
+        replacements fit no node even after all other replacements have been placed. Pods that may
+        stay pending (`_may_stay_pending`) are left out. If such pods are preempted and then fit no
+        node, their keys are added to `preempted`.
         """
         moves: list[PodMove] = []
+        victims: list[PodInfo] = []
         while True:
             left: list[Unplaced] = []
             for pod in pods:
                 new = self.model.replacement(pod)
                 new = new if edit is None else edit(new)
-                decision = self.model.schedule(new)
+                decision = self._schedule(new, victims)
                 if isinstance(decision, Placement):
                     workload = str(workload_of(pod.pod))
                     moves.append(PodMove(pod.key, workload, node, decision.node.name))
@@ -448,8 +476,42 @@ class DrainPlanner:
                     left.append(Unplaced(pod, new, decision.message))
             retried = any(_may_follow(one.replacement.pod.spec) for one in left)
             if len(left) == len(pods) or not retried:
-                return moves, left
+                without_node = self._replace(victims)
+                if preempted is not None:
+                    preempted += without_node
+                return moves, [one for one in left if not self._may_stay_pending(one.pod)]
             pods = [one.pod for one in left]
+
+    def _schedule(self, pod: PodInfo, victims: list[PodInfo]) -> Decision:
+        """Place `pod`; if it fits no node, it may preempt pods that may stay pending.
+
+        The preempted pods are added to `victims`. No pod is preempted if preemption would need
+        other victims, too. The loop ends, because each preemption removes at least one pod.
+        """
+        may_preempt = self.ignores_negative and self._has_negative and pod.priority >= 0
+        while True:
+            decision = self.model.schedule(pod)
+            if isinstance(decision, Placement) or not may_preempt:
+                return decision
+            found = self.room_by_preemption(pod)
+            removed = () if found is None else tuple(found.victims)
+            if not removed or not all(map(self._may_stay_pending, removed)):
+                return decision
+            for victim in removed:
+                self.model.remove(victim)
+            victims += removed
+
+    def _replace(self, victims: Sequence[PodInfo]) -> tuple[str, ...]:
+        """Place replacements of the preempted `victims`; return the victims that fit no node."""
+        return tuple(
+            pod.key
+            for pod in in_queue_order(victims)
+            if not isinstance(self.model.schedule(self.model.replacement(pod)), Placement)
+        )
+
+    def _may_stay_pending(self, pod: PodInfo) -> bool:
+        """Return whether `pod` gives way to other pods, and a controller replaces it."""
+        return self.ignores_negative and pod.priority < 0 and is_placed_anew(pod)
 
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
         """Return a drain of `node` that moves only the pods of `workload`, or a blocker.
@@ -537,14 +599,19 @@ class DrainPlanner:
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
         waiting = self.replaced(order)
         moves: list[PodMove] = []
+        victims: list[PodInfo] = []
+        pending: list[PodInfo] = []
         while waiting:
             retried: list[PodInfo] = []
             unplaced: Unplaced | None = None
             for pod in waiting:
                 new, workload = self.model.replacement(pod), str(workload_of(pod.pod))
-                decision = self.model.schedule(new)
+                decision = self._schedule(new, victims)
                 if isinstance(decision, Placement):
                     moves.append(PodMove(pod.key, workload, node, decision.node.name))
+                    continue
+                if self._may_stay_pending(pod):
+                    pending.append(pod)
                     continue
                 unplaced = unplaced or Unplaced(pod, new, self._message(decision))
                 if not _may_follow(new.pod.spec):
@@ -561,6 +628,8 @@ class DrainPlanner:
             tuple(first),
             _commands_of_order(node, pods, first),
             failing=self._failing(pods),
+            pending=tuple(pod.key for pod in pending),
+            preempted=self._replace(victims),
         )
 
     def _message(self, failure: Failure) -> str:
@@ -593,6 +662,8 @@ class DrainPlanner:
         The resource is `pods` if the other nodes cannot run this number of pods. Return "" if no
         resource is lacking in total; even so, `node` may be impossible to empty.
         """
+        if self.ignores_negative and self._has_negative:
+            return ""  # Replacements may preempt pods of other nodes: only `empty` can decide.
         table = self.model.table
         table.widen()
         info = self.model.node(node)

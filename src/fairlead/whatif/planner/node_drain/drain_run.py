@@ -31,7 +31,7 @@ from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
-from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome, UndrainedCause
+from fairlead.whatif.outcome.run_outcome import ObjectError, PodEnd, RunOutcome, UndrainedCause
 from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
@@ -149,8 +149,8 @@ class DrainTimes(Struct, frozen=True):
 class DrainRun(Struct, frozen=True):
     """The result of draining `pace.max_unavailable` nodes at a time.
 
-    The fields `pending`, `lost`, `breaches`, `uncreated` and `failed_jobs` contain only effects of
-    the drains. A run with `breaches` is not safe.
+    The fields `pending`, `pending_negative`, `lost`, `breaches`, `uncreated` and `failed_jobs`
+    contain only effects of the drains. A run with `breaches` is not safe.
     """
 
     pace: DrainPace
@@ -160,7 +160,8 @@ class DrainRun(Struct, frozen=True):
     evicted: int  # the number of evictions
     waited: int  # the number of pods whose eviction a budget refused at least once
     unfinished: tuple[str, ...]  # nodes that never became empty or never returned
-    stopped: tuple[StoppedWorkload, ...]  # the workloads that had no ready pod for a time
+    # The workloads that had no ready pod for a time, without those with a negative priority.
+    stopped: tuple[StoppedWorkload, ...]
     pending: dict[str, str]  # {pod without a node at the end: the scheduler's reason}
     # Pods that had no controller, and were displaced from nodes that were not to be drained.
     lost: tuple[str, ...]
@@ -184,6 +185,9 @@ class DrainRun(Struct, frozen=True):
     # kinds whose pods end by themselves count as Jobs.
     stops_jobs: bool = False
     extender_notes: tuple[str, ...] = ()  # names the extenders with failed calls that were ignored
+    # Pods with a negative priority that have no node at the end. They exist to give way to other
+    # pods, so they are not in `pending`.
+    pending_negative: tuple[str, ...] = ()
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -438,21 +442,29 @@ def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPo
             yield UncreatedPods(ref, number, WAITS_FOR_LOWER)
 
 
-def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
-    """Return the pods that stay pending because of the drain, each with the scheduler's reasons.
+def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> list[PodEnd]:
+    """Return the pods that stay pending because of the drain, sorted by key.
 
     If N pods of a workload are pending in `baseline`, N of its pending pods in `outcome` are left
     out, even if their names differ.
     """
     expected = Counter(baseline.pending.values())
     pending = sorted(outcome.pending, key=lambda pod: pod.key not in baseline.pending)
-    found = {}
+    found = []
     for pod in pending:
         if expected[pod.workload]:
             expected[pod.workload] -= 1
         else:
-            found[pod.key] = ", ".join(reasons_of(pod.reason))
-    return dict(sorted(found.items()))
+            found.append(pod)
+    return sorted(found, key=lambda pod: pod.key)
+
+
+def _negative_workloads(outcome: RunOutcome) -> set[WorkloadRef]:
+    """Return the workloads whose pods all have a negative priority."""
+    negative = {pod.workload for pod in outcome.pods.values() if pod.has_negative_priority}
+    return negative.difference(
+        pod.workload for pod in outcome.pods.values() if not pod.has_negative_priority
+    )
 
 
 def _drain_run(
@@ -472,11 +484,13 @@ def _drain_run(
     unfinished = tuple(name for name in nodes if ends.get(name) is None)
     known = [end for end in ends.values() if end is not None]
     took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
+    negative = _negative_workloads(outcome)
     stopped = tuple(
         StoppedWorkload(ref, one.wanted, one.lowest_for)
         for ref, one in sorted(outcome.workloads.items())
-        if ref.is_permanent and one.before > 0 and one.lowest == 0
+        if ref.is_permanent and one.before > 0 and one.lowest == 0 and ref not in negative
     )
+    pending = _pending_since(outcome, baseline)
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
     begun = {one.node for one in outcome.drains if one.begun_at is not None}
     refusals = {one.pod.key for one in outcome.undrained if one.cause is UndrainedCause.REFUSED}
@@ -487,7 +501,11 @@ def _drain_run(
         len(refused),
         unfinished,
         stopped,
-        _pending_since(outcome, baseline),
+        {
+            pod.key: ", ".join(reasons_of(pod.reason))
+            for pod in pending
+            if not pod.has_negative_priority
+        },
         tuple(pod for pod in _lost(outcome, wanted | added) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
         tuple(_uncreated(outcome, baseline)),
@@ -501,6 +519,7 @@ def _drain_run(
         len(outcome.evicted) - len({one.pod.key for one in outcome.evicted}),
         _stops_jobs(outcome),
         outcome.extender_notes,
+        tuple(pod.key for pod in pending if pod.has_negative_priority),
     )
 
 

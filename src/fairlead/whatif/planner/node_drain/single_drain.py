@@ -144,12 +144,13 @@ def _nodes(plan: DrainPlan) -> ResultTable:
         {
             "node": drain.node,
             "drainable": "yes",
-            "pods": len(drain.moves) + len(drain.lost) + len(drain.failing),
+            "pods": drain.leaving,
             "limited": sum(drain.charged.values()),
             "why": _conditions(drain),
             "first": list(drain.first),
             "lost": list(drain.lost),
             "waits": list(drain.waits),
+            "pending_negative": [*drain.pending, *drain.preempted],
             "failing_jobs": _jobs_of(drain),
         }
         for drain in plan.drains
@@ -167,6 +168,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
             "first": [],
             "lost": [],
             "waits": [],
+            "pending_negative": [],
             "failing_jobs": [],
         }
         for node, found in sorted(reasons.items())
@@ -217,7 +219,15 @@ def _conditions(drain: PlannedDrain) -> str:
         has, is_gone = ("has", "is") if len(drain.lost) == 1 else ("have", "are")
         pods = counted(len(drain.lost), "pod")
         parts.append(f"{pods} {has} no controller and {is_gone} gone for good")
+    parts += negative_in_words(drain)
     return "; ".join(parts) or "no pod has to move"
+
+
+def negative_in_words(drain: PlannedDrain) -> Iterator[str]:
+    """Yield a clause that counts the pods with a negative priority that fit on no other node."""
+    if count := len(drain.pending) + len(drain.preempted):
+        verb = "fits" if count == 1 else "fit"
+        yield f"{counted(count, 'pod')} with a negative priority {verb} on no other node"
 
 
 def _jobs_of(drain: PlannedDrain) -> list[str]:

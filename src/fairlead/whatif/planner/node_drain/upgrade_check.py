@@ -49,6 +49,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     command_findings,
     completed,
     left_out_findings,
+    negative_findings,
     order_findings,
     pace_table,
     paces_for,
@@ -391,6 +392,7 @@ def _findings(
 ) -> Iterable[str]:
     if not plan.blocked:
         yield from safe_findings(run)
+    yield from negative_findings(run)
     if run is not None and run.pace.away is not None:
         yield f"{_assumptions(run.pace.away, surge)}."
         if len(plan.drains) > 1:

@@ -68,6 +68,9 @@ class PaceForm(Struct, forbid_unknown_fields=True):
     stopped: Annotated[list[str], about("workloads that had no ready pod for a time")]
     stops: Annotated[int, about("number of workloads in `stopped`")]
     pending: Annotated[list[str], about("pods that have no node at the end")]
+    pending_negative: Annotated[
+        list[str], about("pods with a negative priority that have no node at the end")
+    ]
     uncreated: Annotated[
         dict[str, int], about("number of pods that are not created again, by workload")
     ]
@@ -145,6 +148,10 @@ class DrainStepForm(Struct, forbid_unknown_fields=True):
     lost: Annotated[list[str], about("pods that nothing replaces")]
     waits: Annotated[list[str], about("pods that fit on no other node")]
     preempts: Annotated[list[str], about("pods in `waits` that can get another node by preemption")]
+    pending_negative: Annotated[
+        list[str],
+        about("evicted or preempted pods with a negative priority that fit on no other node"),
+    ]
     budgets: Annotated[list[str], about("the budgets against which evictions from the node count")]
     limited: Annotated[int, about("number of evictions that count against a budget")]
 
@@ -226,6 +233,10 @@ class SingleDrainForm(Struct, forbid_unknown_fields=True):
     ]
     lost: Annotated[list[str], about("pods that nothing replaces")]
     waits: Annotated[list[str], about("pods that fit on no other node")]
+    pending_negative: Annotated[
+        list[str],
+        about("evicted or preempted pods with a negative priority that fit on no other node"),
+    ]
     failing_jobs: Annotated[list[str], about("Jobs that fail because of the drain")]
 
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment, job_of
+from tests.unit.whatif.planner.conftest import (
+    READY,
+    budget,
+    daemon_pod,
+    deployment,
+    job_of,
+    overprovisioned,
+    with_priority,
+)
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, ZONE
@@ -1657,3 +1665,42 @@ def test_a_percentage_is_a_part_of_the_nodes_of_each_round():
     """Half of the largest round are 3 nodes, and half of a round of 3 nodes is 1 node."""
     [pace] = paces_for(7, "50%", None)
     assert (pace.max_unavailable, pace.of(7), pace.of(3)) == (3, 3, 1)
+
+
+def test_pods_with_a_negative_priority_block_no_drain(planner, experiment, make):
+    """The pod of web preempts a placeholder, and the placeholder of the node stays pending."""
+    objects = overprovisioned(make, -10)
+    plan = plan_of(planner(*objects), ["a"])
+    [drain] = plan.drains
+    assert [move.workload for move in drain.moves] == ["deploy/default/web"]
+    assert (drain.pending, len(drain.preempted)) == (("default/spare-1-0",), 1)
+    run_plan(plan, experiment(*objects), NoProgress())
+    assert plan.best is not None
+    runs, pending, *_ = drain_answer(plan, "dump.yaml", ()).findings
+    assert runs.endswith("pod of a workload runs again, except pods with a negative priority.")
+    assert pending.startswith("2 pods with a negative priority are pending at the end")
+
+
+def test_pods_without_a_negative_priority_block_a_drain(planner, make):
+    """No pod of web preempts them in the plan, although their priority is lower."""
+    objects = overprovisioned(make, 0)
+    for one in objects:
+        if one["kind"] == "Pod" and one["metadata"]["name"].startswith("web"):
+            one["spec"]["priority"] = 5
+    assert plan_of(planner(*objects), ["a"]).blocked == ["a"]
+
+
+def test_pods_with_a_negative_priority_wait_for_no_node(planner, make):
+    """The node returns, and its placeholder is not a pod that is down until then."""
+    [drain] = plan_of(planner(*overprovisioned(make, -10)), ["a"], return_again=True).drains
+    assert (drain.waits, drain.pending) == ({}, ("default/spare-1-0",))
+
+
+def test_a_workload_with_a_negative_priority_may_stop(planner, experiment, make):
+    """Both placeholders are on the drained nodes, so none of them is ready at the end."""
+    nodes = [make.node(name, cpu="2") for name in NODES]
+    web = deployment(make, "web", ["c", "c"], cpu="1")
+    objects = [*nodes, *web, *with_priority(deployment(make, "spare", ["a", "b"]), -1)]
+    plan = plan_of(planner(*objects), ["a", "b"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    assert (plan.blocked, [run.is_safe for run in plan.runs]) == ([], [True])

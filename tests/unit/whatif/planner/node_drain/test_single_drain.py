@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.whatif.planner.conftest import budget, deployment, job_of
+from tests.unit.whatif.planner.conftest import budget, deployment, job_of, overprovisioned
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
@@ -230,3 +230,9 @@ def test_a_reason_says_that_the_pod_would_preempt(planner, make):
     assert drainable == "no"
     assert why.endswith("(cordoned); it would preempt pods of lower priority")
     assert "preempt" not in rows_of(made)["b"][1]
+
+
+def test_pods_with_a_negative_priority_may_give_way(planner, make):
+    """The pod of web preempts a placeholder of another node."""
+    why = "1 pod moves to another node; 2 pods with a negative priority fit on no other node"
+    assert rows_of(planner(*overprovisioned(make, -10))) == dict.fromkeys(NODES, ("yes", why))

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
+from tests.unit.whatif.planner.conftest import (
+    READY,
+    budget,
+    daemon_pod,
+    deployment,
+    overprovisioned,
+    with_priority,
+)
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.api.well_known_label import ZONE
@@ -595,3 +602,20 @@ def test_the_answer_says_why_a_faster_pace_is_not_safe(planner, experiment, make
         "A faster pace is not safe: with --max-unavailable 10%, 2 at a time, rs/default/web "
         "stops for a time."
     )
+
+
+def test_pods_with_a_negative_priority_may_stop_in_an_upgrade(planner, experiment, make):
+    """Both placeholders are drained at the same time, and wait until the nodes are back."""
+    nodes = [make.node(name, cpu="2") for name in "ab"]
+    objects = [*nodes, *with_priority(deployment(make, "spare", "ab", cpu="2"), -10)]
+    plan = upgrade_plan(planner(*objects), experiment, objects, 0, at_once=2)
+    assert [(run.stopped, run.is_safe) for run in plan.runs] == [((), True)]
+    assert not any(drain.waits for drain in plan.drains)
+
+
+def test_pods_with_a_negative_priority_do_not_make_an_upgrade_fail(planner, experiment, make):
+    """The nodes are full, so the pods of web preempt placeholders, which wait for a node."""
+    objects = overprovisioned(make, -10)
+    plan = upgrade_plan(planner(*objects), experiment, objects, 0, at_once=1)
+    assert (plan.blocked, [drain.waits for drain in plan.drains]) == ([], [{}, {}, {}])
+    assert [run.is_safe for run in plan.runs] == [True]
