@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec import convert
 from msgspec.structs import replace
-from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
+from tests.unit.whatif.planner.conftest import (
+    READY,
+    budget,
+    daemon_pod,
+    deployment,
+    overprovisioned,
+)
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.timestamp import parse_timestamp
@@ -830,3 +836,10 @@ def test_pods_of_an_ending_namespace_keep_no_node(planner, make, is_ending):
     full = deployment(make, "web", ["a", "b"], cpu="4")
     found = consolidated(planner(make.node("a"), make.node("b"), namespace, *full))
     assert bool(found.blockers) is not is_ending
+
+
+def test_pods_with_a_negative_priority_keep_nodes(planner, make):
+    """Placeholders keep spare nodes, which an autoscaler would add again for them."""
+    found = consolidated(planner(*overprovisioned(make, -10)))
+    assert found.removable == []
+    assert "deploy/default/spare" in {one.owner for one in found.blockers}
