@@ -136,11 +136,11 @@ def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
     A drain evicts pods within their budgets, but the deletion of a Node object deletes all its pods
     at the same time. Nothing is yielded if none of the deleted nodes is Ready: the pods of such
     nodes do not stop in a drain. Nodes of Karpenter do not count, because their deletion starts a
-    drain.
+    drain. Nothing is yielded if a drain would leave all the pods pending, too (`_stay_pending`).
     """
     answer = context.answer
     targets = list(deleted_nodes(answer.change.delete))
-    if not targets:
+    if not targets or _stay_pending(answer):
         return
     left = answer.changed.node_names
     gone = {one.name for one in answer.without.nodes if one.is_ready and one.name not in left}
@@ -154,6 +154,17 @@ def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
         f"plan a drain of the {which} before the deletion; it evicts pods within their budgets",
         command=shlex.join(("fairlead", "drain-plan", *context.arguments, *words)),
     )
+
+
+def _stay_pending(answer: WhatIfAnswer) -> bool:
+    """Return whether all displaced pods stay pending, although no autoscaler is adding nodes.
+
+    The other nodes then have no place for these pods, however slowly the pods are evicted.
+    """
+    found, changed = answer.effect.difference, answer.changed
+    displaced = {pod.key for pod in found.displaced if not pod.belongs_to_node}
+    waiting = [pod for pod in found.pending if pod.key in displaced]
+    return 0 < len(displaced) == len(waiting) and not changed.awaits_nodes(waiting)
 
 
 def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:

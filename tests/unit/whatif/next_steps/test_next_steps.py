@@ -1215,6 +1215,23 @@ def test_the_drain_before_a_deletion_is_about_the_deleted_nodes(
     assert words.startswith(f"plan a drain of the {which} before the deletion")
 
 
+@pytest.mark.parametrize("has_selector", [True, False], ids=["stays pending", "moves"])
+def test_no_drain_is_suggested_before_a_deletion_that_leaves_all_pods_pending(
+    make, snapshot, web, has_selector
+):
+    """If the pod needs the label of node a, a drain would leave the pod pending, too."""
+    for one in web if has_selector else ():
+        spec = one["spec"] if one["kind"] == "Pod" else one["spec"]["template"]["spec"]
+        spec["nodeSelector"] = {"pool": "old"}
+    nodes = make.node("a", pool="old"), make.node("b")
+    answer = what_if(
+        snapshot(*nodes, budget(minAvailable=2), *web), ClusterChange(delete=("node/a",))
+    )
+    assert len(answer.difference.pending) == int(has_selector)
+    suggested = [step.words for step in answer.next_steps if "drain-plan" in step.command]
+    assert bool(suggested) is not has_selector
+
+
 def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
     """The budget lets the drain evict the second pod only after the first one runs again."""
     db = make.workload("StatefulSet", "web", replicas=2, cpu="2")
