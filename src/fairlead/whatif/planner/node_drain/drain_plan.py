@@ -656,8 +656,10 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
     """Yield a sentence that says what a safe `run` guarantees; nothing if the run evicts no pod."""
     if run is not None and run.is_safe and run.evicted:
         which = "every workload with several replicas" if run.stopped else "every workload"
-        if run.stops_jobs:
-            which += ", except those whose pods end by themselves (such as Jobs),"
+        exceptions = ["those whose pods end by themselves (such as Jobs)"] if run.stops_jobs else []
+        exceptions += ["those with a negative priority"] if run.stops_negative else []
+        if exceptions:
+            which += f", except {' and '.join(exceptions)},"
         others = ", except pods with a negative priority" if run.pending_negative else ""
         again = f" After them, every evicted pod of a workload runs again{others}."
         if run.image_notes:

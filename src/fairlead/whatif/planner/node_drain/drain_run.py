@@ -188,6 +188,8 @@ class DrainRun(Struct, frozen=True):
     # Pods with a negative priority that have no node at the end. They exist to give way to other
     # pods, so they are not in `pending`.
     pending_negative: tuple[str, ...] = ()
+    # Whether a workload with a negative priority had no ready pod for a time.
+    stops_negative: bool = False
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -485,11 +487,12 @@ def _drain_run(
     known = [end for end in ends.values() if end is not None]
     took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
     negative = _negative_workloads(outcome)
-    stopped = tuple(
-        StoppedWorkload(ref, one.wanted, one.lowest_for)
+    without_pods = {
+        ref: StoppedWorkload(ref, one.wanted, one.lowest_for)
         for ref, one in sorted(outcome.workloads.items())
-        if ref.is_permanent and one.before > 0 and one.lowest == 0 and ref not in negative
-    )
+        if ref.is_permanent and one.before > 0 and one.lowest == 0
+    }
+    stopped = tuple(one for ref, one in without_pods.items() if ref not in negative)
     pending = _pending_since(outcome, baseline)
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
     begun = {one.node for one in outcome.drains if one.begun_at is not None}
@@ -520,6 +523,7 @@ def _drain_run(
         _stops_jobs(outcome),
         outcome.extender_notes,
         tuple(pod.key for pod in pending if pod.has_negative_priority),
+        not negative.isdisjoint(without_pods),
     )
 
 

@@ -1704,3 +1704,7 @@ def test_a_workload_with_a_negative_priority_may_stop(planner, experiment, make)
     plan = plan_of(planner(*objects), ["a", "b"])
     run_plan(plan, experiment(*objects), NoProgress())
     assert (plan.blocked, [run.is_safe for run in plan.runs]) == ([], [True])
+    runs = drain_answer(plan, "dump.yaml", ()).findings[0]
+    assert runs.startswith(
+        "During the drains, every workload, except those with a negative priority, keeps a ready "
+    )
