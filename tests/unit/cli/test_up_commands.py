@@ -270,11 +270,11 @@ def test_a_stored_cluster_keeps_its_size_and_says_so(fairlead, tmp_path):
     assert started("--nodes", "2", "--zones", "2") == (0, "")
     assert started("--nodes", "2", "--zones", "2") == (0, "")
     assert started() == (0, "")
-    notice = (
-        "--data-dir already holds a cluster (2 nodes in 2 zones), so --nodes and --zones have no "
-        "effect\n"
-    )
-    assert started("--nodes", "5") == (0, notice)
+    assert started("--nodes", "2") == (0, "")
+    held = "--data-dir already holds a cluster (2 nodes in 2 zones), so"
+    assert started("--nodes", "3") == (0, f"{held} --nodes has no effect\n")
+    both = f"{held} --nodes and --zones have no effect\n"
+    assert started("--nodes", "5", "--zones", "1") == (0, both)
 
 
 def test_an_object_that_the_server_refuses_is_named(fairlead, tmp_path):

@@ -92,13 +92,17 @@ def up(
     *command: Annotated[
         str, Parameter(help=COMMAND_HELP, allow_leading_hyphen=True, show_default=False)
     ],
-    nodes: Annotated[int, Parameter(help="Number of simulated nodes.", converter=integer)] = 3,
+    nodes: Annotated[
+        int | None,
+        Parameter(help="Number of simulated nodes (default: 3).", converter=integer),
+    ] = None,
     zones: Annotated[
-        int,
+        int | None,
         Parameter(
-            help="Number of zones. Nodes are assigned to zones round-robin.", converter=integer
+            help="Number of zones (default: 1). Nodes are assigned to zones round-robin.",
+            converter=integer,
         ),
-    ] = 1,
+    ] = None,
     host: Annotated[str, named("HOST", HOST_HELP)] = "127.0.0.1",
     port: Annotated[
         int,

@@ -35,8 +35,8 @@ from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPE
 if TYPE_CHECKING:
     from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 
-NODES: Final = 3
-ZONES: Final = 1
+_NODES_DEFAULT: Final = 3
+_ZONES_DEFAULT: Final = 1
 NODES_MAX: Final = 10_000
 NODE_LIFECYCLE: Final = "node-lifecycle"
 
@@ -45,8 +45,8 @@ NODE_LIFECYCLE: Final = "node-lifecycle"
 class UpOptions:
     """The options of `fairlead up`."""
 
-    nodes: int
-    zones: int
+    nodes: int | None  # None if the user has not set it; see `node_count`
+    zones: int | None  # None if the user has not set it; see `zone_count`
     host: str
     port: int
     data_dir: Path | None
@@ -81,9 +81,9 @@ class UpOptions:
             # A misspelt option is parsed as the command. To suggest a similar option, main.py looks
             # up the source of this error among the options.
             raise InputError(self.command[0].partition("=")[0], "is not a command")
-        if not 0 <= self.nodes <= NODES_MAX:
+        if not 0 <= self.node_count <= NODES_MAX:
             raise InputError("--nodes", f"must be from 0 to {NODES_MAX}")
-        if not 1 <= self.zones <= max(1, self.nodes):
+        if not 1 <= self.zone_count <= max(1, self.node_count):
             raise InputError("--zones", "must be from 1 to the number of nodes")
         if not 0 <= self.port <= PORT_MAX:
             raise InputError("--port", f"must be from 0 to {PORT_MAX}")
@@ -100,7 +100,7 @@ class UpOptions:
         self._check_users()
         self._check_autoscaler()
         self._check_files()
-        if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
+        if self.snapshot is not None and (self.nodes, self.zones) != (None, None):
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 
     def _check_files(self) -> None:
@@ -145,6 +145,16 @@ class UpOptions:
             if names.count(name) > 1:
                 raise InputError("--user", "is given twice", object_name=name)
         require_own_contexts(self.further_users, self.name)
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes with which a new cluster starts."""
+        return _NODES_DEFAULT if self.nodes is None else self.nodes
+
+    @property
+    def zone_count(self) -> int:
+        """The number of zones of the nodes with which a new cluster starts."""
+        return _ZONES_DEFAULT if self.zones is None else self.zones
 
     @property
     def job_time(self) -> DurationNs | None:

@@ -37,7 +37,7 @@ from fairlead.cli.commands.up.listener import (
     host_names,
     open_socket,
 )
-from fairlead.cli.commands.up.options import NODES, ZONES, UpOptions
+from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.cli.commands.up.running_cluster import require_ended
 from fairlead.cli.commands.up.user import require_own_contexts
@@ -292,8 +292,8 @@ def _cluster(
         return options.logging(reporter, clock.now)
 
     local_options = LocalOptions(
-        nodes=options.nodes,
-        zones=options.zones,
+        nodes=options.node_count,
+        zones=options.zone_count,
         address=address,
         authority=data_dir.authority.certificate,
         authority_key=data_dir.authority.key,
@@ -328,12 +328,21 @@ def _cluster(
 
 
 def _print_unused_size(options: UpOptions, cluster: LocalCluster) -> None:
-    """Print a notice if --nodes or --zones ask for a size that the stored cluster does not have."""
-    wanted = options.nodes, options.zones
-    if wanted not in ((NODES, ZONES), _size(cluster)):
+    """Print a notice if --nodes or --zones differ from the size of the stored cluster."""
+    nodes, zones = _size(cluster)
+    differing = [
+        name
+        for name, wanted, stored in (
+            ("--nodes", options.nodes, nodes),
+            ("--zones", options.zones, zones),
+        )
+        if wanted not in (None, stored)
+    ]
+    if differing:
+        verb = "has" if len(differing) == 1 else "have"
         print_notice(
-            f"--data-dir already holds a cluster ({_about(cluster)}), so --nodes and --zones have "
-            "no effect"
+            f"--data-dir already holds a cluster ({_about(cluster)}), so "
+            f"{' and '.join(differing)} {verb} no effect"
         )
 
 
@@ -352,13 +361,15 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
     if is_of_karpenter(options.autoscale, () if snapshot is None else snapshot.manifests):
         from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
 
-        zones = {zone_name(number) for number in range(options.zones)}
+        zones = {zone_name(number) for number in range(options.zone_count)}
         provider = provision_times(options.provision_time)
         karpenter = karpenter_setup(options.instance_types, zones, snapshot, provider)
         return replace(config, karpenter=karpenter)
     if options.instance_types is not None:
         raise InputError("--instance-types", "needs --autoscale karpenter")
-    found = read_local_autoscaling(options.autoscale, options.nodes, options.zones, snapshot, now)
+    found = read_local_autoscaling(
+        options.autoscale, options.node_count, options.zone_count, snapshot, now
+    )
     for note in found.notes if found.config is None else ():
         print_notice(note)
     provider = provision_times(options.provision_time)
