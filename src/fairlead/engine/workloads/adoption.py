@@ -64,7 +64,8 @@ from fairlead.engine.workloads.refusal_backoff import RefusalBackoff
 from fairlead.engine.workloads.selection import Adopter, Child, ChildIndex, OwnerIndex, selects
 
 OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet, Deployment, Job)
-MISMATCH: Final = (
+_SELECTOR_MISMATCH: Final = "SelectorMismatch"  # an event reason of Fairlead; upstream has none
+_SELECTOR_MISMATCH_NOTE: Final = (
     "The selector does not match the labels of the new pod {pod}, so the pod does not count. If a "
     "webhook or an admission policy changes the labels of each new pod, this {kind} never has the "
     "pods that it needs, and may create pods without end"
@@ -186,8 +187,8 @@ class Adoption:
         if not is_new or owner.metadata.uid in self._mismatched:
             return []
         self._mismatched[owner.metadata.uid] = None
-        note = MISMATCH.format(pod=child.metadata.name, kind=type(owner).__name__)
-        return [owner_event(object_ref(owner), "SelectorMismatch", note, is_warning=True)]
+        note = _SELECTOR_MISMATCH_NOTE.format(pod=child.metadata.name, kind=type(owner).__name__)
+        return [owner_event(object_ref(owner), _SELECTOR_MISMATCH, note, is_warning=True)]
 
     def _adopt(self, child: Child, owners: Iterable[Adopter]) -> list[Command]:
         meta = child.metadata

@@ -40,7 +40,8 @@ from fairlead.engine.workloads.deployment.rollout import Rollout, is_ending
 from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import owner_event
 
-MISMATCH: Final = (
+_TEMPLATE_MISMATCH: Final = "TemplateMismatch"  # an event reason of Fairlead; upstream has none
+_TEMPLATE_MISMATCH_NOTE: Final = (
     "The new ReplicaSet {name} does not have the template of this Deployment, so it is not used. "
     "If a webhook or an admission policy changes each new ReplicaSet, this Deployment creates "
     "ReplicaSets without end"
@@ -104,8 +105,8 @@ class RolloutSync(Struct, frozen=True):
         commands: list[Command] = []
         if is_own and not rollout.is_mismatch_reported:
             rollout.is_mismatch_reported = True
-            note = MISMATCH.format(name=name)
-            event = owner_event(rollout.ref, "TemplateMismatch", note, is_warning=True)
+            note = _TEMPLATE_MISMATCH_NOTE.format(name=name)
+            event = owner_event(rollout.ref, _TEMPLATE_MISMATCH, note, is_warning=True)
             commands = self.events.record(event)
         return commands + self.output.collided(rollout)
 
