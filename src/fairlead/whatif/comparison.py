@@ -117,7 +117,7 @@ class Alternative(Struct, frozen=True):
         findings = self.answer.verdict.findings
         if self.pending_at_end >= self.pending_without or self._loses_ready_pods:
             return findings[0]
-        waiting = (OutcomeKind.PENDING, OutcomeKind.NEGATIVE_PRIORITY)
+        waiting = (OutcomeKind.PENDING, OutcomeKind.NEGATIVE_PRIORITY_PENDING)
         others = (one for one in findings if one.kind not in waiting)
         return next(others, Finding(OutcomeKind.STARTED, findings[0].sentence))
 

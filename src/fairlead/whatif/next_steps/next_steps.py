@@ -252,7 +252,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
         _Row(shorten_failures, tries=True),
         _Row(_shorten_waits, tries=True),
     ),
-    OutcomeKind.NEGATIVE_PRIORITY: (_ADD_NODES, _RAISE_LIMITS),
+    OutcomeKind.NEGATIVE_PRIORITY_PENDING: (_ADD_NODES, _RAISE_LIMITS),
 }
 
 

@@ -103,8 +103,8 @@ _LINKS: Final[Mapping[OutcomeKind, _Links]] = {
     OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,
     OutcomeKind.REPEATED: _DISPLACED,
     OutcomeKind.DISPLACED: _DISPLACED,
-    OutcomeKind.GAVE_WAY: _DISPLACED,
-    OutcomeKind.NEGATIVE_PRIORITY: _link(
+    OutcomeKind.NEGATIVE_PRIORITY_DISPLACED: _DISPLACED,
+    OutcomeKind.NEGATIVE_PRIORITY_PENDING: _link(
         "See why no node takes the pods with a negative priority.", "pending"
     ),
 }

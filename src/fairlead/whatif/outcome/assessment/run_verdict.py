@@ -85,7 +85,7 @@ def _pending(outcome: RunOutcome) -> str | None:
     return f"{counted_of(len(pods), len(outcome.pods), 'pod')} {_pending_words(outcome, pods)}"
 
 
-def _negative_priority(outcome: RunOutcome) -> str | None:
+def _negative_priority_pending(outcome: RunOutcome) -> str | None:
     pods = [pod for pod in outcome.pending if pod.has_negative_priority]
     if not pods:
         return None
@@ -218,5 +218,6 @@ _TABLE: Final[Sequence[tuple[OutcomeKind, _Row]]] = (
     (OutcomeKind.NONE_PENDING, _none_pending),  # harmless; the most general comes first
     (OutcomeKind.GANGS, _gangs),
     (OutcomeKind.DISPLACED, _displaced),
-    (OutcomeKind.NEGATIVE_PRIORITY, _negative_priority),  # pods that exist to give way
+    # Pods that exist to give way, so that they are not the main result of a run.
+    (OutcomeKind.NEGATIVE_PRIORITY_PENDING, _negative_priority_pending),
 )

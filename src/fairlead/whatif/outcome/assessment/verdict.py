@@ -96,8 +96,8 @@ class OutcomeKind(StrEnum):
     INTERRUPTED = "interrupted"
     RESIZED = "resized"
     CLAIMS_DELETED = "claims_deleted"
-    GAVE_WAY = "gave_way"
-    NEGATIVE_PRIORITY = "negative_priority"
+    NEGATIVE_PRIORITY_DISPLACED = "negative_priority_displaced"
+    NEGATIVE_PRIORITY_PENDING = "negative_priority_pending"
     UNCHANGED = "unchanged"
 
 
@@ -108,7 +108,7 @@ _WARNINGS: Final = (
     OutcomeKind.REPEATED,
     OutcomeKind.RESCALED,
     OutcomeKind.LIMITED,
-    OutcomeKind.NEGATIVE_PRIORITY,
+    OutcomeKind.NEGATIVE_PRIORITY_PENDING,
 )
 
 
@@ -138,7 +138,7 @@ class Finding(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """All outcomes that occur, the most severe first; UNCHANGED if no outcome occurs.
 
-    NEGATIVE_PRIORITY is always last, although some outcomes before it are harmless.
+    NEGATIVE_PRIORITY_PENDING is always last, although some outcomes before it are harmless.
     """
 
     findings: tuple[Finding, ...]
@@ -417,7 +417,7 @@ def _pending(effect: Effect) -> str | None:
     return f"{_pods_of(pods)} {_pending_words(effect, pods)}{rest}{_pending_rollouts(workloads)}"
 
 
-def _negative_priority(effect: Effect) -> str | None:
+def _negative_priority_pending(effect: Effect) -> str | None:
     """Return a sentence about pending pods with a negative priority; None if there are none."""
     pods = [pod for pod in effect.difference.pending if pod.has_negative_priority]
     if not pods:
@@ -933,7 +933,7 @@ def _displaced(effect: Effect) -> str | None:
     return " ".join(filter(None, sentences)) or None
 
 
-def _gave_way(effect: Effect) -> str | None:
+def _negative_priority_displaced(effect: Effect) -> str | None:
     """Return a sentence about displaced pods with a negative priority that run again, or None."""
     awaited = {one.pod.key for one in effect.awaited_returns}
     pods = [pod for pod in _recovered(effect) if pod.has_negative_priority]
@@ -961,13 +961,13 @@ def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
     """
     if not back:
         return None
-    changed, gave_way = effect.changed, back[0].has_negative_priority
+    changed, negative = effect.changed, back[0].has_negative_priority
     after = max(changed.after_start(pod.started_at or 0) for pod in back)
-    alike = [pod for pod in effect.difference.displaced if pod.has_negative_priority is gave_way]
+    alike = [pod for pod in effect.difference.displaced if pod.has_negative_priority is negative]
     all_of_them = len(back) == len(alike)
     run = "runs again" if len(back) == 1 else "all run again" if all_of_them else "run again"
     victims = (one.pod for one in effect.difference.preempted)
-    preempted = len({pod.key for pod in victims if pod.has_negative_priority is gave_way})
+    preempted = len({pod.key for pod in victims if pod.has_negative_priority is negative})
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
     displaced = "is displaced" if len(back) == 1 else "are displaced"
     when = f" {'after' if len(back) == 1 else 'within'} {_time(after)}"
@@ -976,7 +976,7 @@ def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
     if changed.drains or changed.autoscaling is not None:
         which = "" if len(back) == 1 else "the last one "
         when = f", {which}{_time(after)} after the change"
-    who = f"{_pods_of(back)}{_NEGATIVE if gave_way else ''}{_new_ones(effect, back)}"
+    who = f"{_pods_of(back)}{_NEGATIVE if negative else ''}{_new_ones(effect, back)}"
     return f"{who} {displaced}{how} and {run}{when}{_waits(effect, back)}."
 
 
@@ -1452,8 +1452,8 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.RESIZED, _resized),
     (OutcomeKind.CLAIMS_DELETED, _claims_deleted),
     # Pods that exist to give way, so that they are not the main result of a change.
-    (OutcomeKind.GAVE_WAY, _gave_way),
-    (OutcomeKind.NEGATIVE_PRIORITY, _negative_priority),
+    (OutcomeKind.NEGATIVE_PRIORITY_DISPLACED, _negative_priority_displaced),
+    (OutcomeKind.NEGATIVE_PRIORITY_PENDING, _negative_priority_pending),
 )
 
 

@@ -164,7 +164,7 @@ ROWS = {
         outcome(HERE, deleted_claims=(DeletedClaim("ns/data", "v", "Retain", 1),)),
         "1 PersistentVolumeClaim is deleted, and no volume: ns/data.",
     ),
-    OutcomeKind.GAVE_WAY: (
+    OutcomeKind.NEGATIVE_PRIORITY_DISPLACED: (
         outcome(
             HERE,
             pod("p", "b", 7, priority=-1),
@@ -172,7 +172,7 @@ ROWS = {
         ),
         "1 pod of deploy/ns/web (negative priority) is displaced and runs again after 7s.",
     ),
-    OutcomeKind.NEGATIVE_PRIORITY: (
+    OutcomeKind.NEGATIVE_PRIORITY_PENDING: (
         outcome(pod("p", priority=-1, reason="0/2 nodes are available: 2 Insufficient cpu.")),
         "1 pod of deploy/ns/web (negative priority) stays pending: Insufficient cpu.",
     ),
@@ -827,7 +827,10 @@ def test_pods_with_a_negative_priority_are_neither_unavailable_nor_the_verdict()
     )
     effect = effect_of(outcome(HERE, spare), changed)
     findings = verdict_of(effect).findings
-    assert [one.kind for one in findings] == [OutcomeKind.STARTED, OutcomeKind.NEGATIVE_PRIORITY]
+    assert [one.kind for one in findings] == [
+        OutcomeKind.STARTED,
+        OutcomeKind.NEGATIVE_PRIORITY_PENDING,
+    ]
     assert [one.severity for one in findings] == [Severity.GOOD, Severity.WARNING]
     assert [one.workload for one in effect.workloads] == [WEB, SPARE]
     assert not any(one.is_harmed for one in effect.workloads)
