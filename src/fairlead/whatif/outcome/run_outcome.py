@@ -38,6 +38,7 @@ else:
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 REJECTIONS: Final = "rejections"
+STARVING: Final = "starving"
 WASTED: Final = "wasted"
 RESIZE_DEFERRED: Final = "its resize is deferred"
 RESIZE_UNDECIDED: Final = "its resize is not carried out: the kubelet of its node does not answer"
@@ -430,8 +431,9 @@ class Recurrence(Struct, frozen=True):
 
     The `kind` is one of five words. "cycle": pods preempt each other repeatedly. "evictions": an
     eviction loop. "rejections" (REJECTIONS): kubelets reject pods of `workload`, and repeatedly
-    reject the replacements of these pods. "starving": pods of `workload` were displaced `times`
-    times. "wasted" (WASTED): preemptions for a pod of `workload` that does not use the freed room.
+    reject the replacements of these pods. "starving" (STARVING): pods of `workload` were displaced
+    `times` times. "wasted" (WASTED): preemptions for a pod of `workload` that does not use the
+    freed room.
 
     If a loop goes on, the run reports it again, with a higher number in `message`.
     """
@@ -653,6 +655,26 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     def after_start(self, instant: Instant) -> DurationNs:
         """Return the time from the instant of the change to `instant`."""
         return instant - self.started_at
+
+    @property
+    def negative_workloads(self) -> set[WorkloadRef]:
+        """The workloads whose pods at the end all have a negative priority."""
+        pods = self.pods.values()
+        negative = {pod.workload for pod in pods if pod.has_negative_priority}
+        return negative.difference(pod.workload for pod in pods if not pod.has_negative_priority)
+
+    @property
+    def loops(self) -> list[Recurrence]:
+        """The recurrences, without those of the kind STARVING of `negative_workloads`.
+
+        The pods of these workloads exist to give way, even if they do so many times.
+        """
+        if all(one.kind != STARVING for one in self.recurrences):
+            return list(self.recurrences)
+        negative = self.negative_workloads
+        return [
+            one for one in self.recurrences if one.kind != STARVING or one.workload not in negative
+        ]
 
     @property
     def displaced(self) -> list[PodEnd]:

@@ -158,7 +158,7 @@ def _matched(outcome: RunOutcome, conditions: Mapping[str, FailOn | None]) -> di
     found = {}
     for text, one in conditions.items():
         evidence = (
-            [loop.message for loop in outcome.recurrences]
+            [loop.message for loop in outcome.loops]
             if one is None
             else [pod.key for pod in outcome.displaced if one.matches(pod)]
         )

@@ -55,7 +55,7 @@ def run_verdict(outcome: RunOutcome) -> Verdict:
 
 
 def _loop(outcome: RunOutcome) -> str | None:
-    lasting = last_reports(one for one in outcome.recurrences if not is_over(one, outcome))
+    lasting = last_reports(one for one in outcome.loops if not is_over(one, outcome))
     if not lasting:
         return None
     others = len(lasting) - 1
@@ -64,7 +64,7 @@ def _loop(outcome: RunOutcome) -> str | None:
 
 
 def _repeated(outcome: RunOutcome) -> str | None:
-    ended = past_loops(outcome.recurrences, outcome)
+    ended = past_loops(outcome.loops, outcome)
     return past_loop(ended[0], outcome) if ended else None
 
 

@@ -203,7 +203,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         ),
         budgets=tuple(budgets),
         lost=lost,
-        loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
+        loops=tuple(one for one in changed.loops if (one.kind, one.message) not in loops),
         errors=tuple(_additional_errors(without, changed)),
         drain=drain,
         waited=waited,

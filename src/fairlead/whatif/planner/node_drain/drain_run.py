@@ -461,14 +461,6 @@ def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> list[PodEnd]:
     return sorted(found, key=lambda pod: pod.key)
 
 
-def _negative_workloads(outcome: RunOutcome) -> set[WorkloadRef]:
-    """Return the workloads whose pods all have a negative priority."""
-    negative = {pod.workload for pod in outcome.pods.values() if pod.has_negative_priority}
-    return negative.difference(
-        pod.workload for pod in outcome.pods.values() if not pod.has_negative_priority
-    )
-
-
 def _drain_run(
     pace: DrainPace,
     rounds: Sequence[DrainRound],
@@ -486,7 +478,7 @@ def _drain_run(
     unfinished = tuple(name for name in nodes if ends.get(name) is None)
     known = [end for end in ends.values() if end is not None]
     took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
-    negative = _negative_workloads(outcome)
+    negative = outcome.negative_workloads
     without_pods = {
         ref: StoppedWorkload(ref, one.wanted, one.lowest_for)
         for ref, one in sorted(outcome.workloads.items())

@@ -81,6 +81,7 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.eviction import EVICTION_API_REASONS, NODE_REMOVAL_REASONS
 from fairlead.whatif.outcome.run_outcome import (
     PROTECTED_BY,
+    STARVING,
     UNSTOPPED,
     WASTED,
     ClusterHistory,
@@ -225,8 +226,6 @@ class Recorder(Struct):
                 self._on_preempting(record)
             case PodCollected():
                 self._on_collected(record)
-            case WorkloadStarving(pod=pod) if self._end(pod).has_negative_priority:
-                pass  # The pods of this workload exist to give way.
             case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
                 self.recurrences.append(self._recurrence(record))
             case PluginFailed(plugin=plugin, point=point, message=message):
@@ -284,7 +283,7 @@ class Recorder(Struct):
             )
             return Recurrence(WASTED, message, record.at, workload)
         message = f"pods of {workload or record.workload} have been displaced {record.times} times"
-        return Recurrence("starving", message, record.at, workload, record.times)
+        return Recurrence(STARVING, message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """For each pending pod without a recorded reason, record the reason that `why` returns.

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
+from fairlead.whatif.outcome.assessment.run_verdict import run_verdict
 from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, NodeTransition
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
@@ -813,6 +814,18 @@ def test_displaced_pods_with_a_negative_priority_come_after_other_pods():
         "1 pod of deploy/ns/spare (negative priority) is displaced, 1 by preemption, and runs "
         "again after 9s."
     )
+
+
+@pytest.mark.parametrize("highest", [-1, 0])
+def test_a_workload_with_a_negative_priority_does_not_starve(highest):
+    """The priorities of all pods of the workload decide, not only that of the last victim."""
+    pods = [pod("p", "a", 1, priority=-1), pod("q", "a", 1, priority=highest)]
+    changed = outcome(*pods, recurrences=(STARVING,), workloads={WEB: ready(1, 1, 1)})
+    effect = effect_of(outcome(*pods), changed)
+    kinds = {one.kind for one in (*verdict_of(effect).findings, *run_verdict(changed).findings)}
+    assert (OutcomeKind.REPEATED in kinds) is (highest == 0)
+    assert effect.loops == ((STARVING,) if highest == 0 else ())
+    assert changed.recurrences == (STARVING,)
 
 
 def test_pods_with_a_negative_priority_are_neither_unavailable_nor_the_verdict():
