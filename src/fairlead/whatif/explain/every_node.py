@@ -352,7 +352,7 @@ def _pending(
     """Yield sentences about the `pending` pods that the scheduler tries one by one.
 
     `placed` of these pods fit on nodes now. `refusals` are the FailedScheduling messages of the
-    other pods. `returned` more pods would fit if all nodes were in service; None if no node can
+    other pods. `returned` of these would fit if all nodes were in service; None if no node can
     return.
     """
     if not pending:
@@ -367,9 +367,12 @@ def _pending(
     else:
         now = f": there is room for {them} now."
     back = ""
-    if returned is not None:
-        there = f"room for {returned:,}{' more' if placed else ''}" if returned else "no more room"
-        back = f" If all nodes were in service, there would be {there}."
+    if returned:
+        more = " more" if placed else ""
+        back = f" If all nodes were in service, there would be room for {returned:,}{more}."
+    elif returned is not None and left:
+        others = "it" if left == 1 else "them"
+        back = f" Even if all nodes were in service, no node would take {others}."
     yield f"{pending:,} {is_} pending{now}{back}"
 
 

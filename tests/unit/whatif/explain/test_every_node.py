@@ -190,8 +190,8 @@ def test_the_return_of_nodes_may_give_no_more_room(explained, make):
     answer = explained(make.node("a"), lost_node(make, "lost"), *waiting)
     assert answer.findings[-1] == (
         "2 pods are pending: there is room for 1 of them now. No node takes the other pod: "
-        "Insufficient cpu, node(s) had untolerated taint(s). If all nodes were in service, there "
-        "would be no more room."
+        "Insufficient cpu, node(s) had untolerated taint(s). Even if all nodes were in service, "
+        "no node would take it."
     )
 
 
@@ -206,8 +206,13 @@ def test_pods_that_fit_nowhere_are_counted(explained, make):
     answer = explained(make.node("a"), lost_node(make, "lost"), pending(make, "vast", cpu="9"))
     assert answer.findings[1] == (
         "1 pod is pending, and no node takes it now: Insufficient cpu, node(s) had untolerated "
-        "taint(s). If all nodes were in service, there would be no more room."
+        "taint(s). Even if all nodes were in service, no node would take it."
     )
+
+
+def test_nodes_out_of_service_do_not_matter_if_all_pods_fit(explained, make):
+    answer = explained(make.node("a"), lost_node(make, "lost"), pending(make, "new"))
+    assert answer.findings[-1] == "1 pod is pending: there is room for it now."
 
 
 def test_pods_that_rules_keep_off_nodes_do_not_lack_room(explained, make):
