@@ -26,6 +26,11 @@ def pod_priority(pod: Pod) -> int:
     return pod.spec.priority or 0
 
 
+def has_negative_priority(pod: Pod) -> bool:
+    """Return whether the pod has a negative priority, and so exists to give way to other pods."""
+    return pod_priority(pod) < 0
+
+
 def preempts_lower(pod: Pod) -> bool:
     """Return True if the pod may preempt pods of lower priority."""
     return pod.spec.preemption_policy != "Never"

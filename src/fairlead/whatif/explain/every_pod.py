@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
-from fairlead.api.pods.facts import is_terminating, pod_priority
+from fairlead.api.pods.facts import has_negative_priority, is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import joined, listed
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
@@ -96,7 +96,7 @@ def explain_pods(
         verdict=_verdict(
             len(every), len(pending), len(unready), uncreated_pods,
             has_terminating=len(every) < len(model.pods()),
-            give_way=sum(map(_gives_way, causes)),
+            negative=sum(has_negative_priority(one.pod.pod) for one in causes),
         ),
         findings=(
             *_lacking(uncreated),
@@ -151,11 +151,11 @@ def _verdict(
     uncreated: int,
     *,
     has_terminating: bool,
-    give_way: int,
+    negative: int,
 ) -> str:
     """Return the verdict; the first three numbers leave out terminating pods.
 
-    `give_way` is the number of pending pods with a negative priority.
+    `negative` is the number of pending pods with a negative priority.
     """
     if not pods and has_terminating:
         return "Every unfinished pod is terminating."
@@ -176,12 +176,12 @@ def _verdict(
         more = f"{unready:,} {'more ' if pending else ''}{rest} not ready"
     if not pending:
         return f"No pod is pending. {more}."
-    rank = ""
-    if give_way:
-        which = "all" if give_way == pending else f"{give_way:,}"
+    among = ""
+    if negative:
+        which = "all" if negative == pending else f"{negative:,}"
         whose = "" if pending == 1 else f" {which} of them"
-        rank = f",{whose} with a negative priority"
-    return f"{counted_of(pending, pods, 'pod')} pending{rank}{f'; {more}' if more else ''}."
+        among = f",{whose} with a negative priority"
+    return f"{counted_of(pending, pods, 'pod')} pending{among}{f'; {more}' if more else ''}."
 
 
 def _lacking(uncreated: Sequence[Row]) -> Iterator[str]:
@@ -215,14 +215,9 @@ def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:
         yield f"{counted(len(stuck), noun)} {is_} terminating, and {stay} so, because {why}."
 
 
-def _gives_way(cause: PodCause) -> bool:
-    """Return whether the pod of `cause` has a negative priority, and so exists to give way."""
-    return pod_priority(cause.pod.pod) < 0
-
-
 def _rank(causes: Collection[PodCause]) -> tuple[bool, int]:
-    """Return a sort key: most pods first, but groups in which all pods give way come last."""
-    return all(map(_gives_way, causes)), -len(causes)
+    """Return a sort key: most pods first, but groups with only negative priorities come last."""
+    return all(has_negative_priority(one.pod.pod) for one in causes), -len(causes)
 
 
 def _by_workload(causes: Iterable[PodCause]) -> list[_Group]:
