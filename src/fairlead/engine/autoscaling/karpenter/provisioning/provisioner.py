@@ -250,8 +250,7 @@ class Provisioner:
         capacity; if `strict_reservations` is set, the pod gets no node. If `only_new` is set,
         `nodes` count only for limits and topology, and take no pods. The pass ends early if a pod
         whose key is in `running` is placed on a node that is not initialized. `unlimited` is a
-        NodePool whose limits are ignored, except those with a name in
-        `kept`.
+        NodePool whose limits are ignored, except those with a name in `kept`.
         """
         if not pods:
             return ProvisioningResult()

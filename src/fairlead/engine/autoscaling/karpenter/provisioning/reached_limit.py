@@ -77,7 +77,7 @@ def _reached(
 
     A limit counts as reached if it alone keeps the pod from getting a node. If there is no such
     limit, several limits do so together, because they exclude different instance types. The result
-    then has a smallest set of such limits.
+    then has a set of such limits of which none can be left out.
     """
     names = sorted(pool.spec.limits)
     if len(names) == 1 or not pods:
