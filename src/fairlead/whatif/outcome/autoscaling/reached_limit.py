@@ -45,8 +45,20 @@ def _ignored_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
 
 def _topology_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
     """Return a sentence about the `pods` whose topology constraints no new node meets, or ""."""
-    found = (_TOPOLOGY.search(outcome.waiting.get(pod, "")) for pod in pods)
-    return _no_node_words(outcome, Counter(one.group() for one in found if one), pods)
+    found = (_topology_reason(outcome.waiting.get(pod, "")) for pod in pods)
+    return _no_node_words(outcome, Counter(filter(None, found)), pods)
+
+
+def _topology_reason(why: str) -> str:
+    """Return the topology constraint in `why`, the refusals of all NodePools, or "".
+
+    The result is "" if a NodePool refuses the pod for another reason: the topology constraint alone
+    then does not keep the pod from getting a node.
+    """
+    # A refusal for another reason may contain the separator, too, but no part of it matches.
+    found = [_TOPOLOGY.match(one) for one in why.split("; ")]
+    reasons = [one.group() for one in found if one]
+    return listed(list(dict.fromkeys(reasons))) if len(reasons) == len(found) else ""
 
 
 def _no_node_words(outcome: AutoscalingOutcome, counts: Counter[str], pods: Collection[str]) -> str:
