@@ -253,7 +253,7 @@ def _with_named_nodes_kept(
         named_nodes,
     )
 
-    if changes_removal(script.written, without.initial):
+    if changes_removal(script.written, script.deleted, without.initial):
         return replace(without, steps_begin=0), ()
     names = named_nodes(change, script, without.initial)
     if not names:

@@ -65,13 +65,18 @@ def named_nodes(
     )
 
 
-def changes_removal(written: Iterable[Manifest], initial: Iterable[Manifest]) -> bool:
-    """Return whether `written`, compared with `initial`, decides which nodes may be removed.
+def changes_removal(
+    written: Iterable[Manifest], deleted: Iterable[Manifest], initial: Iterable[Manifest]
+) -> bool:
+    """Return whether a change of `initial` decides which nodes may be removed.
 
-    This is so if an object in `written` is a PodDisruptionBudget that is new or has another spec.
+    The change writes the objects in `written` and deletes those in `deleted`. It decides this if
+    `deleted` has a PodDisruptionBudget, or `written` has one that is new or has another spec.
     It is also so if an object in `initial` gets another `_removal_rule`. A pod that is not a sample
     of `initial` is assumed to have had no rule: it is new, or a replica of another pod.
     """
+    if any(one.kind is POD_DISRUPTION_BUDGET for one in deleted):
+        return True
     rules = {one.ref: _removal_rule(one) for one in written if one.kind is not NODE}
     before = {one.ref: _removal_rule(one) for one in samples(initial) if one.ref in rules}
     for ref, rule in rules.items():
