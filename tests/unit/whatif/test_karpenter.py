@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from fairlead.apiserver.kind import DEPLOYMENT, POD_DISRUPTION_BUDGET
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.kept_node import changes_removal
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -24,7 +26,9 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 )
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import verdict_of
+from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.question import what_if
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
 
 Json = dict[str, Any]
@@ -644,29 +648,54 @@ def test_a_change_of_consolidation_is_made_before_nodes_are_consolidated(
     tmp_path: Path, setting: str, why: str
 ) -> None:
     """Without the change, Karpenter removes two of four half-empty nodes."""
-    path = tmp_path / "budget.json"
-    path.write_text(json.dumps(budget(maxUnavailable=0)))
     change = ClusterChange(set=(f"nodepool/default:spec.disruption.{setting}",))
     if setting == "PodDisruptionBudget":
+        path = tmp_path / "budget.json"
+        path.write_text(json.dumps(budget(maxUnavailable=0)))
         change = ClusterChange(apply=(str(path),))
     if setting == "pod":
         pods = (f"pod/web-{number}" for number in range(4))
-        path = "metadata.annotations[karpenter.sh/do-not-disrupt]=true"
-        change = ClusterChange(set=tuple(f"{pod}:{path}" for pod in pods))
+        annotation = "metadata.annotations[karpenter.sh/do-not-disrupt]=true"
+        change = ClusterChange(set=tuple(f"{pod}:{annotation}" for pod in pods))
+    without, changed, verdict = consolidated(tmp_path, change)
+    assert (without.earlier, without.removed, changed.removed) == ((), 2, 0)
+    assert sorted(changed.staying) == ["n0", "n1", "n2", "n3"]
+    assert all(one.startswith(why) for one in changed.staying.values())
+    assert (
+        verdict == "2 pods of rs/default/web stay on their nodes, and move only without the change."
+    )
+
+
+def test_the_deletion_of_a_budget_decides_which_nodes_may_be_removed() -> None:
+    listing = {"apiVersion": "v1", "kind": "List", "items": [budget(maxUnavailable=0), web(1)]}
+    dump = parse_snapshot("dump.json", json.dumps(listing).encode())
+    of_pods, workload = (
+        [one for one in samples(dump.manifests) if one.kind is kind]
+        for kind in (POD_DISRUPTION_BUDGET, DEPLOYMENT)
+    )
+    assert changes_removal((), of_pods, dump.manifests)
+    assert not changes_removal((), workload, dump.manifests)
+
+
+def consolidated(
+    tmp_path: Path, change: ClusterChange
+) -> tuple[AutoscalingOutcome, AutoscalingOutcome, str]:
+    """Return the autoscaling without and with `change`, and the first sentence of the answer.
+
+    The cluster has four nodes, each with one pod that needs half of it.
+    """
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "d1"}
     owned = {"labels": {"app": "web"}, "ownerReferences": [{**owner, "controller": True}]}
     pods = [bound(f"web-{number}", f"n{number}", **owned) for number in range(4)]
     for one in pods:
         one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     nodes = [one for number in range(4) for one in (node(f"n{number}"), node_claim(f"n{number}"))]
-    answer = ask(tmp_path, [pool(), *nodes, web(4) | {"kind": "ReplicaSet"}, *pods], change)
+    objects = [pool(), *nodes, web(4) | {"kind": "ReplicaSet"}, *pods]
+    answer = ask(tmp_path, objects, change)
     without, changed = answer.without.autoscaling, answer.changed.autoscaling
     assert without is not None
     assert changed is not None
-    assert (without.earlier, without.removed, changed.removed) == ((), 2, 0)
-    assert all(one.startswith(why) for one in changed.staying.values())
-    stay = "2 pods of rs/default/web stay on their nodes, and move only without the change."
-    assert answer.verdict.first.sentence == stay or setting == "PodDisruptionBudget"
+    return without, changed, answer.verdict.first.sentence
 
 
 @pytest.mark.parametrize(
@@ -881,6 +910,11 @@ def test_the_verdict_names_a_topology_constraint_that_no_new_node_meets(tmp_path
         "For this pod, karpenter adds no node: unsatisfiable topology constraint for pod "
         "anti-affinity, key=topology.kubernetes.io/zone."
     )
+    template = {"spec": {"requirements": [], "taints": [{"key": "x", "effect": "NoSchedule"}]}}
+    tainted = {**pool(template=template), "metadata": {"name": "tainted"}}
+    objects = [pool(), tainted, node("n1"), node_claim("n1"), *full, workload]
+    first = ask(tmp_path, objects, change).verdict.first
+    assert "topology" not in first.sentence  # one NodePool refuses the pod because of its taint
 
 
 def test_no_node_is_added_beyond_the_limits(tmp_path: Path) -> None:
