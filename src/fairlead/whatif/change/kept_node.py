@@ -32,7 +32,7 @@ from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, d
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.samples import samples
 
-_RULES: Final = (DO_NOT_DISRUPT, SAFE_TO_EVICT, SAFE_LOCAL_VOLUMES)
+_ANNOTATIONS: Final = (DO_NOT_DISRUPT, SAFE_TO_EVICT, SAFE_LOCAL_VOLUMES)
 """The annotations of pods that decide whether an autoscaler may remove their node."""
 _NO_RULE: Final[tuple[Json, Json]] = ({}, {})
 
@@ -72,18 +72,26 @@ def changes_removal(
 
     The change writes the objects in `written` and deletes those in `deleted`. It decides this if
     `deleted` has a PodDisruptionBudget, or `written` has one that is new or has another spec.
-    It is also so if an object in `initial` gets another `_removal_rule`. A pod that is not a sample
-    of `initial` is assumed to have had no rule: it is new, or a replica of another pod.
+    It is also so if an object in `initial` gets another `_removal_rule`.
     """
     if any(one.kind is POD_DISRUPTION_BUDGET for one in deleted):
         return True
     rules = {one.ref: _removal_rule(one) for one in written if one.kind is not NODE}
     before = {one.ref: _removal_rule(one) for one in samples(initial) if one.ref in rules}
     for ref, rule in rules.items():
-        unless_known = {POD_DISRUPTION_BUDGET.kind: None, POD.kind: _NO_RULE}.get(ref.kind, rule)
-        if rule != before.get(ref, unless_known):
+        earlier = before[ref] if ref in before else _rule_if_absent(ref.kind, rule)
+        if rule != earlier:
             return True
     return False
+
+
+def _rule_if_absent(kind: str, rule: object) -> object:
+    """Return the earlier rule of an object of `kind` that has `rule` now and was no sample."""
+    if kind == POD_DISRUPTION_BUDGET.kind:
+        return None  # A new budget always decides.
+    if kind == POD.kind:
+        return _NO_RULE  # The pod is new, or a replica of another pod.
+    return rule  # Another new object has no nodes that could be removed.
 
 
 def _removal_rule(one: Manifest) -> object:
@@ -98,7 +106,7 @@ def _removal_rule(one: Manifest) -> object:
         return mapping(one.value, "spec", "disruption")
     template = ("spec", "template", "metadata", "annotations")
     stated = (mapping(one.value, *path) for path in (("metadata", "annotations"), template))
-    return tuple({key: found[key] for key in _RULES if key in found} for found in stated)
+    return tuple({key: found[key] for key in _ANNOTATIONS if key in found} for found in stated)
 
 
 def keep_nodes(
