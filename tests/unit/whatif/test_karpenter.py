@@ -667,7 +667,11 @@ def test_a_change_of_consolidation_is_made_before_nodes_are_consolidated(
 
 
 def test_the_deletion_of_a_budget_decides_which_nodes_may_be_removed() -> None:
-    listing = {"apiVersion": "v1", "kind": "List", "items": [budget(maxUnavailable=0), web(1)]}
+    listing = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [node("n1"), budget(maxUnavailable=0), web(1)],
+    }
     dump = parse_snapshot("dump.json", json.dumps(listing).encode())
     of_pods, workload = (
         [one for one in samples(dump.manifests) if one.kind is kind]
