@@ -884,7 +884,10 @@ def test_a_custom_resource_is_not_scaled_through_a_workload_of_another_purpose(a
 @pytest.mark.parametrize(
     ("runner", "hint"),
     [
-        ("StrimziPodSet", "StrimziPodSet default/web runs its pods; fairlead fit --like strimzi"),
+        (
+            "StrimziPodSet",
+            "StrimziPodSet default/web controls its pods; fairlead fit --like stri",
+        ),
         ("Kafka", "only Deployment, ReplicaSet, StatefulSet, ReplicationController; fairlead fit"),
     ],
 )

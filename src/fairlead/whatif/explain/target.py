@@ -32,7 +32,12 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
-from fairlead.whatif.change.edit.scale import owned_hint, runner_of, scalable_part
+from fairlead.whatif.change.edit.scale import (
+    control_hint,
+    owned_hint,
+    pod_controller_of,
+    scalable_part,
+)
 from fairlead.whatif.change.owned_object import may_exist, owned_by, without_repeated_services
 from fairlead.whatif.change.pod_priority import priorities_in
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
@@ -381,8 +386,8 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
             why = admission_sentence(found, inventory)
             suspended = f"{found.title} has no pods: it is suspended ({path}.suspend)"
             return f"{suspended}. {why}" if why else suspended
-    if (runner := runner_of(found, inventory)) is not None:
-        return f"a {found.kind.kind} cannot be explained; name its {runner.title}"
+    if (controller := pod_controller_of(found, inventory)) is not None:
+        return f"a {found.kind.kind} cannot be explained{control_hint(controller)}"
     if hint := owned_hint(found, inventory, lambda one: _can_be_explained(one, inventory)):
         return f"a {found.kind.kind} cannot be explained{hint}"
     return f"{found.title} has no pods to explain"

@@ -58,8 +58,9 @@ from fairlead.engine.workloads.stateful_set.rule import first_updated
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 from fairlead.whatif.change.edit.scale import (
     autoscaler_of,
+    control_hint,
     owned_hint,
-    runner_of,
+    pod_controller_of,
     scalable_part,
 )
 from fairlead.whatif.change.note.held_rollout import awaited_in_order, held_scaling
@@ -382,9 +383,9 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     if manifest.kind not in _WORKLOADS:
         if part := scalable_part(manifest, inventory):
             return replace(new_pods_of(source, part, inventory), title=title)
-        runner = runner_of(manifest, inventory)
-        hint = owned_hint(manifest, inventory) if runner is None else f"; name its {runner.title}"
-        if hint and runner is not manifest:
+        resource = pod_controller_of(manifest, inventory)
+        hint = owned_hint(manifest, inventory) if resource is None else control_hint(resource)
+        if hint and resource is not manifest:
             raise InputError(source, f"pods of a {manifest.kind.kind} cannot be counted{hint}")
         sample = _pod_of(manifest, inventory)
         if sample is None:

@@ -58,7 +58,7 @@ def test_an_object_that_a_custom_resource_owns_may_have_any_spec(explained, make
     part = {"apiVersion": api, "kind": "Part", "metadata": owned, "spec": "one"}
     pod = make.pod("part-0", node_name="n")
     pod["metadata"]["ownerReferences"] = [{**reference, "kind": "Part", "name": "part"}]
-    with pytest.raises(InputError, match="name its Part default/part"):
+    with pytest.raises(InputError, match="; Part default/part controls its pods: name that"):
         explained("widget/w", make.node("n"), owner, part, pod)
 
 
@@ -1410,7 +1410,10 @@ def test_a_workload_of_a_batch_scheduler_says_which_scheduler_decides(
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        ("rayjob/r", "a RayJob cannot be explained; name its RayCluster default/r-x"),
+        (
+            "rayjob/r",
+            "a RayJob cannot be explained; RayCluster default/r-x controls its pods: name that",
+        ),
         ("pytorchjob/p", r"PyTorchJob default/p has no pods: it is .*\(spec.runPolicy.suspend\)"),
         ("pytorchjob/q", "PyTorchJob default/q has no pods to explain"),
         ("widget/w", "Widget default/w has no pods to explain"),

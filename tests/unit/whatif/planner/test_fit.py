@@ -773,6 +773,22 @@ def test_the_pods_of_the_only_workload_of_a_custom_resource_are_counted(fitted, 
         fitted("deploymentconfig/web", make.node(), config, owned, older)
 
 
+def test_an_error_names_the_custom_resource_that_controls_the_pods(fitted, make):
+    """A Kafka of Strimzi runs an operator in its only Deployment, and brokers elsewhere."""
+    meta = {"name": "web", "namespace": "default", "uid": "u"}
+    kafka = {"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", "metadata": meta}
+    pod_set = {"apiVersion": "core.strimzi.io/v1", "kind": "StrimziPodSet", "metadata": {**meta}}
+    operator, broker = make.workload("Deployment", "operator"), make.pod("k-0", node_name="a")
+    for one, owner in ((pod_set, kafka), (operator, kafka), (broker, pod_set)):
+        reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+        one["metadata"]["ownerReferences"] = [{**reference, "name": "web", "uid": "u"}]
+    operator["spec"]["replicas"] = 0
+    problem = "counted; StrimziPodSet default/web controls its pods: name that instead"
+    with pytest.raises(InputError, match=problem):
+        fitted("kafka/web", make.node("a"), kafka, pod_set, operator, broker)
+    assert fitted("strimzipodset/web", make.node("a"), kafka, pod_set, operator, broker)
+
+
 def test_a_gated_pod_is_refused_with_the_gate(fitted, make):
     web = make.workload(replicas=0, schedulingGates=[{"name": "later"}])
     with pytest.raises(InputError, match="kept out of the scheduling queue by SchedulingGates"):

@@ -50,17 +50,21 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     workload = scalable_part(named, inventory) or named
     if workload.kind not in SCALABLE:
         known = ", ".join(kind.kind for kind in SCALABLE)
-        runner = runner_of(workload, inventory)
-        if runner is None:
+        controller = pod_controller_of(workload, inventory)
+        if controller is None:
             hint = owned_hint(workload, inventory) or f"; only {known}"
         else:
-            hint = f"; only {known}" if runner is workload else f"; {runner.title} runs its pods"
+            hint = (
+                f"; only {known}"
+                if controller is workload
+                else f"; {controller.title} controls its pods"
+            )
         if workload.kind is JOB:
             hint = f"; use --set {target}:spec.parallelism={count}"
-        if runner is not None and runner is not workload:
-            target = f"{runner.kind.kind.lower()}/{runner.ref.key}"
+        if controller is not None and controller is not workload:
+            target = f"{controller.kind.kind.lower()}/{controller.ref.key}"
         is_copied = workload.kind.kind not in _NEVER_COPIED
-        if is_copied and (runner is not None or any(True for _ in inventory.pods_of(workload))):
+        if is_copied and (controller is not None or any(True for _ in inventory.pods_of(workload))):
             hint += f"; fairlead fit --like {target} counts how many more of its pods fit"
         raise InputError(source, f"a {workload.kind.kind} cannot be scaled{hint}")
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
@@ -76,13 +80,13 @@ def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
     The result is also None if the number of replicas is not `spec.replicas` of `owner`: the
     workload then has another purpose. For example, the only Deployment of a Kafka of Strimzi runs
     an operator, and other custom resources run the brokers. The result is also None if `owner`
-    controls pods itself, if `runner_of` returns a resource, or if the pods of the workload control
-    StatefulSets, as the leaders of a LeaderWorkerSet do. The controller of the LeaderWorkerSet
-    would create a StatefulSet for each new leader.
+    controls pods itself, if `pod_controller_of` returns a resource, or if the pods of the workload
+    control StatefulSets, as the leaders of a LeaderWorkerSet do. The controller of the
+    LeaderWorkerSet would create a StatefulSet for each new leader.
     """
     if not is_custom(owner.kind.api_version) or any(True for _ in inventory.pods_of(owner)):
         return None
-    if runner_of(owner, inventory) is not None:
+    if pod_controller_of(owner, inventory) is not None:
         return None
     owned = [one for one in _controlled(owner, inventory, SCALABLE) if _wanted(one)]
     if len(owned) != 1 or _wanted(owned[0]) != number(owner.value, "spec", "replicas"):
@@ -102,14 +106,19 @@ def _pods_control(workload: Manifest, inventory: Inventory) -> bool:
     return bool(names) and any(pod.metadata.name in names for pod in inventory.pods_of(workload))
 
 
-def runner_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the custom resource that runs the pods of the custom resource `owner`.
+def control_hint(controller: Manifest) -> str:
+    """Return the end of an error message: name `controller`, a result of `pod_controller_of`."""
+    return f"; {controller.title} controls its pods: name that instead"
+
+
+def pod_controller_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the custom resource that controls the pods of the custom resource `owner`.
 
     The result is `owner`, a custom resource that `owner` controls, or the controller of pods that
     the scale subresource of `owner` selects. Of these, it is the resource that controls the most
     pods. The result is None if none of these resources controls pods, or if a workload that `owner`
     controls has at least as many replicas. For example, a Kafka of Strimzi controls StrimziPodSets,
-    which run the brokers, and a Deployment, which runs an operator.
+    which control the pods of the brokers, and a Deployment, which runs an operator.
     """
     if not is_custom(owner.kind.api_version):
         return None
