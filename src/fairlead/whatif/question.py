@@ -123,7 +123,7 @@ def what_if(
     unsettled = after.unsettled("--horizon")
     notes = [*causes, unsettled] if unsettled else [*causes]
     notes += [*_drift_note(after), *_expiry_note(snapshot, before)]
-    notes += [*_held_by_budgets(run_notes, after), *_failed_before_change(change, before)]
+    notes += [*_held_by_budgets(after), *_failed_before_change(change, before)]
     notes += _failed_without_change(change, before)
     notes += _controller_notes(change, effect, snapshot)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
@@ -170,14 +170,9 @@ def what_if(
     return _with_next_steps(answer, pair, snapshot, conditions, before, progress)
 
 
-def _held_by_budgets(run_notes: Iterable[str], after: RunOutcome) -> list[str]:
-    """Return the note in `run_notes` about nodes that Karpenter may remove only later."""
-    if after.autoscaling is None:
-        return []
-    # Imported only if it is needed.
-    from fairlead.whatif.run.autoscaling.node_autoscaler import BUDGETS_FORBID  # noqa: PLC0415
-
-    return [one for one in run_notes if one.startswith(BUDGETS_FORBID)]
+def _held_by_budgets(after: RunOutcome) -> tuple[str, ...]:
+    """Return the note about nodes that Karpenter may remove only later, or ()."""
+    return () if after.autoscaling is None else after.autoscaling.awaited_budget_notes
 
 
 def _controller_notes(change: ClusterChange, effect: Effect, snapshot: Snapshot) -> Iterator[str]:

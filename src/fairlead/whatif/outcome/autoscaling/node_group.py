@@ -113,6 +113,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     nodes_max: int = 0  # Cluster Autoscaler's --max-nodes-total, 0 without a limit
     # Cluster Autoscaler's limits on the cores, memory and GPUs of all nodes, such as --cores-total.
     totals: tuple[TotalLimit, ...] = ()
+    # A note about the nodes that Karpenter may remove only later because of its budgets.
+    awaited_budget_notes: tuple[str, ...] = ()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

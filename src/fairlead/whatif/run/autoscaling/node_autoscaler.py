@@ -155,25 +155,26 @@ def karpenter_outcome(
         limits=_by_original(karpenter.reached_limits(until), pods),
         ignored=_by_original(karpenter.ignored_pods(), pods),
         limited_use=karpenter.limited_use(since, until),
+        awaited_budget_notes=awaited_budget_notes(karpenter, until),
     )
 
 
-BUDGETS_FORBID: Final = "Karpenter's disruption budgets allow no disruption"
-"""The beginning of the note of `awaited_budget_notes`."""
+def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> tuple[str, ...]:
+    """Return a note about the nodes that Karpenter's budgets protect at `now`, the run's end.
 
-
-def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
-    """Yield a note about the nodes that Karpenter's budgets protect at `now`, the run's end."""
+    Return () if they protect no node.
+    """
     awaited = karpenter.awaited_budgets(now)
     if awaited is None:
-        return
+        return ()
     names, change = awaited
-    yield (
-        f"{BUDGETS_FORBID} of {listed(names)} "
+    note = (
+        f"Karpenter's disruption budgets allow no disruption of {listed(names)} "
         f"at the end. They change next at {format_timestamp(change)}; what Karpenter does "
         "then is not part of this answer. A scenario with a longer duration (fairlead simulate) "
         "shows it."
     )
+    return (note,)
 
 
 def _pauses(autoscaler: ClusterAutoscaler, since: Instant, until: Instant) -> Iterator[Pause]:
