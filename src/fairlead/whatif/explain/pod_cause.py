@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.count import counted
@@ -28,6 +29,7 @@ from fairlead.engine.workloads.volumes.binding_step import lacks_provisioner
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
+from fairlead.whatif.explain.unbound_claim import users_of_claim
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -235,7 +237,10 @@ def _awaited_claim(model: ClusterModel, pod: PodInfo) -> str:
         storage_class = None if claim is None else volumes.class_of(claim)
         if claim is None or storage_class is None:
             continue
-        if lacks_provisioner(claim, storage_class, (pod.pod,), model.now):
+        # The pods as in the dump: the model may have placed them since.
+        pods = (one for one in model.objects if isinstance(one, Pod))
+        users = users_of_claim(pods, pod.namespace, name)
+        if lacks_provisioner(claim, storage_class, users, model.now):
             provisioner = storage_class.provisioner
             return f"PersistentVolumeClaim {name} waits for the provisioner {provisioner}"
     return ""

@@ -8,19 +8,17 @@ provisioner has not created the volume.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import PersistentVolumeClaim, Pod, StorageClass
 from fairlead.api.pods.volumes import all_claims
-from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
+from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
+from fairlead.engine.plugins.volume_lookup.volume_lookup import WAIT_FOR_FIRST_CONSUMER
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.binding_step import lacks_provisioner
 from fairlead.whatif.snapshot.inventory import Inventory
-
-_DELAYED: Final = "WaitForFirstConsumer"
 
 
 def unbound_claims(pod: Pod, inventory: Inventory, now: Instant) -> Iterator[str]:
@@ -36,7 +34,7 @@ def unbound_claims(pod: Pod, inventory: Inventory, now: Instant) -> Iterator[str
         if found is None:
             continue
         claim = decode_as(PersistentVolumeClaim, found.value)
-        if not claim.spec.volume_name and (why := _why_unbound(claim, pod, inventory, now)):
+        if not claim.spec.volume_name and (why := _why_unbound(claim, inventory, now)):
             yield f"PersistentVolumeClaim {namespace}/{name} is not bound: {why}."
 
 
@@ -54,7 +52,12 @@ def unbound_claims_of(
     return [*distinct[:most], *([f"{rest:,} more {claims} not bound."] if rest > 0 else [])]
 
 
-def _why_unbound(claim: PersistentVolumeClaim, pod: Pod, inventory: Inventory, now: Instant) -> str:
+def users_of_claim(pods: Iterable[Pod], namespace: str, name: str) -> Iterator[Pod]:
+    """Yield those of `pods` that use the claim `name` in `namespace`."""
+    return (one for one in pods if one.metadata.namespace == namespace and name in all_claims(one))
+
+
+def _why_unbound(claim: PersistentVolumeClaim, inventory: Inventory, now: Instant) -> str:
     name = claim.spec.storage_class_name
     if not name:
         return "it has no StorageClass, and no PersistentVolume is bound to it"
@@ -67,11 +70,15 @@ def _why_unbound(claim: PersistentVolumeClaim, pod: Pod, inventory: Inventory, n
     if found is None:
         return f"StorageClass {name} does not exist"
     storage_class = decode_as(StorageClass, found.value)
-    if storage_class.volume_binding_mode == _DELAYED:
-        if not lacks_provisioner(claim, storage_class, (pod,), now):
+    if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+        node = claim.metadata.annotations.get(SELECTED_NODE)
+        if node is None:
             return ""
-        where = f" on node {claim.metadata.annotations[SELECTED_NODE]}"
-        return f"it waits for a volume of the provisioner {storage_class.provisioner}{where}"
+        pods = (one.pod for one in inventory.of_kind(POD))
+        users = users_of_claim(pods, claim.metadata.namespace, claim.metadata.name)
+        if not lacks_provisioner(claim, storage_class, users, now):
+            return ""
+        return f"it waits for the provisioner {storage_class.provisioner} on node {node}"
     if storage_class.provisioner in NO_PROVISIONER:
         return f"no PersistentVolume is bound to it, and StorageClass {name} has no provisioner"
     return f"it waits for the provisioner {storage_class.provisioner} of StorageClass {name}"

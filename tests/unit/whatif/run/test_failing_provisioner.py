@@ -119,10 +119,22 @@ def test_a_delayed_claim_stays_unbound_if_a_pod_has_waited_for_it(
     assert [one.name for one in found.pending] == (["p"] if waits else [])
     assert (NOTE in found.notes) is waits
     sentence = (
-        "PersistentVolumeClaim default/data is not bound: it waits for a volume of the provisioner "
+        "PersistentVolumeClaim default/data is not bound: it waits for the provisioner "
         "example.com on node a."
     )
     explained = explain_pods(ClusterModel(read, SchedulerConfig()), read)
     assert (sentence in explained.findings) is waits
     [row] = next(one.rows for one in explained.tables if one.name == "pending")
     assert ("waits for the provisioner example.com" in row["why"]) is waits
+
+
+def test_each_pod_of_a_delayed_claim_waits_if_one_of_them_has_waited_for_it(cluster, make):
+    """The failed binding of one pod is evidence for the other pod, as in a simulation."""
+    other = waiting_pod(make)
+    other["metadata"] |= {"name": "q"}
+    failed = rejected_pod(make, "SchedulerError", NOT_BOUND)
+    read = cluster(LATER, claim("2026-01-01T00:00:00Z", **SELECTED), failed, other)
+    explained = explain_pods(ClusterModel(read, SchedulerConfig()), read)
+    rows = next(one.rows for one in explained.tables if one.name == "pending")
+    assert len(rows) == 2
+    assert all("waits for the provisioner example.com" in row["why"] for row in rows)
