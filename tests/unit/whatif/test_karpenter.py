@@ -902,8 +902,10 @@ def test_a_nodeclaim_without_a_node_gets_a_node(tmp_path: Path, provider_id: str
 
 def test_the_verdict_names_a_topology_constraint_that_no_new_node_meets(tmp_path: Path) -> None:
     """Two zones for three pods that exclude each other; the node in z-a is full."""
-    apart = {"topologyKey": "topology.kubernetes.io/zone"}
-    apart["labelSelector"] = {"matchLabels": {"app": "web"}}
+    apart = {
+        "topologyKey": "topology.kubernetes.io/zone",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
     workload = web(0)
     workload["spec"]["template"]["spec"]["affinity"] = {"podAntiAffinity": required}
