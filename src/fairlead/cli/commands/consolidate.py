@@ -126,7 +126,13 @@ def consolidate(
 
         def simulated(limit: int | None) -> ConsolidationPlan:
             found = search.plan(limit)
-            run_plan(found.plan, experiment, progress, max_unavailable=max_unavailable)
+            run_plan(
+                found.plan,
+                experiment,
+                progress,
+                max_unavailable=max_unavailable,
+                ignores_negative=planner.ignores_negative,
+            )
             return found
 
         found = consolidate_safely(simulated, search.explained, planner, limit)

@@ -52,7 +52,6 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     image_findings,
     image_reservation,
     moves_table,
-    negative_findings,
     order_findings,
     pace_table,
     pending_table,
@@ -506,7 +505,6 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")
     elif found.plan.runs:
         sentences += unsafe_findings(found.plan.runs)
-    sentences += negative_findings(best or next(iter(found.plan.runs), None))
     sentences += order_findings(found.plan.drains)
     sentences += command_findings(found.plan)
     if found.unsafe is not None:

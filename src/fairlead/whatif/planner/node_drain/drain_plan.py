@@ -435,7 +435,7 @@ def drain_effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:
     return limited, len(pods), name
 
 
-def run_plan(
+def run_plan(  # noqa: PLR0913 - the drains, and how they are simulated and judged
     plan: DrainPlan,
     experiment: Experiment,
     progress: Progress,
@@ -443,12 +443,14 @@ def run_plan(
     max_unavailable: int | str | None = None,
     away: DurationNs | None = None,
     rounds: Sequence[DrainRound] = (),
+    ignores_negative: bool = True,
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
     Each pace of `paces_for` is simulated, up to the first pace that is not safe. Each node returns
     to service after the time `away`; None means never. `rounds` contain the nodes to drain; by
-    default, all nodes are in one round. Raises InputError if `experiment` cannot be run.
+    default, all nodes are in one round. `ignores_negative` is as in `run_drains`. Raises InputError
+    if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:
@@ -456,7 +458,14 @@ def run_plan(
         paces = paces_for(max(len(one.nodes) for one in rounds), max_unavailable, away)
         # The drain controller does not evict the pods in the order that some drains need.
         first_alone = any(drain.first for drain in plan.drains)
-        plan.runs = run_drains(experiment, rounds, paces, progress, first_alone=first_alone)
+        plan.runs = run_drains(
+            experiment,
+            rounds,
+            paces,
+            progress,
+            first_alone=first_alone,
+            ignores_negative=ignores_negative,
+        )
 
 
 def paces_for(

@@ -215,6 +215,7 @@ def run_drains(
     progress: Progress,
     *,
     first_alone: bool = False,
+    ignores_negative: bool = True,
 ) -> list[DrainRun]:
     """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
@@ -225,6 +226,9 @@ def run_drains(
     Runs at several paces are simulated at the same time, one on each core. If the run at the first
     pace is not safe, the other runs are discarded. Set `first_alone` if this is likely: the other
     runs then begin after the first. The result is the same.
+
+    If `ignores_negative` is False, pods with a negative priority count like all other pods: a run
+    is not safe if they are pending at its end, or if their workload stops.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
 
@@ -232,7 +236,7 @@ def run_drains(
         known, until = baseline, outcome.ended_at
         if has_missed_end(known.next_end, outcome):
             known = _baseline_of(outcome_until(base, known.after, until, progress))
-        return _drain_run(pace, rounds, outcome, known)
+        return _drain_run(pace, rounds, outcome, known, ignores_negative=ignores_negative)
 
     # The connections to extenders cannot be shared with a forked process.
     if experiment.scheduler.extenders or not can_fork():
@@ -466,6 +470,8 @@ def _drain_run(
     rounds: Sequence[DrainRound],
     outcome: RunOutcome,
     baseline: _Baseline,
+    *,
+    ignores_negative: bool,
 ) -> DrainRun:
     nodes = [name for drain_round in rounds for name in drain_round.nodes]
     wanted, added = set(nodes), {name for drain_round in rounds for name in drain_round.added_nodes}
@@ -478,7 +484,7 @@ def _drain_run(
     unfinished = tuple(name for name in nodes if ends.get(name) is None)
     known = [end for end in ends.values() if end is not None]
     took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
-    negative = outcome.negative_workloads
+    negative = outcome.negative_workloads if ignores_negative else set()
     without_pods = {
         ref: StoppedWorkload(ref, one.wanted, one.lowest_for)
         for ref, one in sorted(outcome.workloads.items())
@@ -486,6 +492,7 @@ def _drain_run(
     }
     stopped = tuple(one for ref, one in without_pods.items() if ref not in negative)
     pending = _pending_since(outcome, baseline)
+    ignored = {pod.key for pod in pending if ignores_negative and pod.has_negative_priority}
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
     begun = {one.node for one in outcome.drains if one.begun_at is not None}
     refusals = {one.pod.key for one in outcome.undrained if one.cause is UndrainedCause.REFUSED}
@@ -496,11 +503,7 @@ def _drain_run(
         len(refused),
         unfinished,
         stopped,
-        {
-            pod.key: ", ".join(reasons_of(pod.reason))
-            for pod in pending
-            if not pod.has_negative_priority
-        },
+        {pod.key: ", ".join(reasons_of(pod.reason)) for pod in pending if pod.key not in ignored},
         tuple(pod for pod in _lost(outcome, wanted | added) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
         tuple(_uncreated(outcome, baseline)),
@@ -514,7 +517,7 @@ def _drain_run(
         len(outcome.evicted) - len({one.pod.key for one in outcome.evicted}),
         _stops_jobs(outcome),
         outcome.extender_notes,
-        tuple(pod.key for pod in pending if pod.has_negative_priority),
+        tuple(pod.key for pod in pending if pod.key in ignored),
         not negative.isdisjoint(without_pods),
     )
 

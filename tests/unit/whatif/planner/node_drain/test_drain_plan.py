@@ -1681,6 +1681,16 @@ def test_pods_with_a_negative_priority_block_no_drain(planner, experiment, make)
     assert pending.startswith("2 pods with a negative priority are pending at the end")
 
 
+def test_a_run_can_count_pods_with_a_negative_priority(planner, experiment, make):
+    """`consolidate` does so, because placeholders keep spare nodes."""
+    objects = overprovisioned(make, -10)
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress(), ignores_negative=False)
+    assert plan.best is None
+    [run, *_] = plan.runs
+    assert (len(run.pending), run.pending_negative) == (2, ())
+
+
 def test_pods_without_a_negative_priority_block_a_drain(planner, make):
     """No pod of web preempts them in the plan, although their priority is lower."""
     objects = overprovisioned(make, 0)
