@@ -31,6 +31,7 @@ async def run_own_command(arguments: Sequence[str]) -> Completed:
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",  # no file of the current directory, such as calendar.py, replaces a module
         "-m",
         "fairlead.cli",
         *arguments,

@@ -23,7 +23,7 @@ def fairlead(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
     def run(*arguments):
-        command = [sys.executable, "-m", "fairlead.cli", *arguments]
+        command = [sys.executable, "-P", "-m", "fairlead.cli", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
 
     yield run
@@ -127,6 +127,13 @@ def test_a_start_in_the_background_prints_its_notices(fairlead, tmp_path):
     assert fairlead("down").returncode == 0
     assert started.stdout.startswith("export KUBECONFIG=")
     assert "with --keep-time, the clock starts at that time" in started.stderr
+
+
+def test_no_file_of_the_current_directory_runs_in_the_background(fairlead, tmp_path, monkeypatch):
+    (tmp_path / "calendar.py").write_text("raise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    started = fairlead("up", "--detach", "--nodes", "1")
+    assert (started.returncode, fairlead("down").returncode) == (0, 0)
 
 
 def test_a_log_with_content_is_kept(fairlead, tmp_path):

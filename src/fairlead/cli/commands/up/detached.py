@@ -75,7 +75,8 @@ def start_detached(options: UpOptions) -> int:
         os.ftruncate(log, 0)
         arguments = [each for each in sys.argv[1:] if each.partition("=")[0] != DETACH]
         process = subprocess.Popen(  # noqa: S603 - our own command, with its arguments
-            [sys.executable, "-m", "fairlead.cli", *arguments],
+            # -P: no file of the current directory, such as calendar.py, replaces a module.
+            [sys.executable, "-P", "-m", "fairlead.cli", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
