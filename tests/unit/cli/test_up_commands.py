@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -127,6 +128,16 @@ def test_a_start_in_the_background_prints_its_notices(fairlead, tmp_path):
     assert fairlead("down").returncode == 0
     assert started.stdout.startswith("export KUBECONFIG=")
     assert "with --keep-time, the clock starts at that time" in started.stderr
+
+
+@pytest.mark.parametrize("pid", ["-1", "0", "99999999999"])
+def test_a_damaged_state_file_ends_no_process(fairlead, tmp_path, pid):
+    state = tmp_path / f"fairlead-up-{os.getuid()}.json"
+    state.write_text(f'{{"pid": {pid}, "line": "x"}}')
+    with state.open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = fairlead("down")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 def test_no_file_of_the_current_directory_runs_in_the_background(fairlead, tmp_path, monkeypatch):

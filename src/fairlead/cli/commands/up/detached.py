@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fairlead.cli import exit_code
 from fairlead.cli.commands.up.cluster_name import check_cluster_name
@@ -44,7 +44,8 @@ DOWN_NAME_HELP: Final = "End the cluster that `fairlead up --detach --name NAME`
 class DetachedCluster(Struct, frozen=True):
     """The content of the state file: the process id and the first line that `--detach` prints."""
 
-    pid: int
+    # Signals to other numbers would reach groups of processes, or are impossible.
+    pid: Annotated[int, Meta(ge=1, lt=1 << 31)]
     line: str
 
     @property
