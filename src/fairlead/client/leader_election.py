@@ -180,19 +180,25 @@ class LeaderElection:
         """
         self._version = ""
 
-    def release(self, now: int) -> WriteLease | None:
-        """End leadership; return the write that frees the Lease.
+    def release(self, body: bytes | None, now: int) -> WriteLease | None:
+        """End leadership; return the write that frees the Lease in `body`.
 
-        Returns None if this replica did not lead, or if the version of the Lease is unknown because
-        the last attempt failed.
+        Read `body` immediately before this call. A renewal that was cancelled may still have
+        changed the Lease. Returns None if `body` is None (there is no Lease, or it cannot be read),
+        if `body` is not a Lease, or if this replica does not hold the Lease.
         """
         # upstream: leaderelection.go:release
-        was_leader, self._renewed_at = self.is_leader(now), now - self.config.renew_deadline
-        if not was_leader or not self._version:
+        self._renewed_at = now - self.config.renew_deadline
+        try:
+            lease = msgspec.json.decode(body or b"", type=_Lease)
+        except UNDECODABLE:
             return None
+        if lease.spec.get("holderIdentity") != self.config.identity:
+            return None
+        self._spec = lease.spec
         spec = self._record(now, now, self._transitions())
         spec |= {"holderIdentity": "", "leaseDurationSeconds": 1}
-        return WriteLease(self._object(spec, self._version), creates=False)
+        return WriteLease(self._object(spec, lease.metadata.resource_version), creates=False)
 
     def _renewal(self, now: int) -> WriteLease:
         """Return the write that renews a Lease that this replica holds."""

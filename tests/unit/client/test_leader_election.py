@@ -188,7 +188,7 @@ def test_a_released_lease_is_taken_at_once():
     lease, one, other = Lease(), replica("one"), replica("other")
     attempt(one, lease, 0)
     attempt(other, lease, SECOND)
-    lease.write(one.release(2 * SECOND))
+    lease.write(one.release(lease.body, 2 * SECOND))
     assert not one.is_leader(2 * SECOND)
     assert attempt(other, lease, 3 * SECOND)
 
@@ -197,7 +197,24 @@ def test_a_follower_has_nothing_to_release():
     lease, one, other = Lease(), replica("one"), replica("other")
     attempt(one, lease, 0)
     attempt(other, lease, SECOND)
-    assert other.release(2 * SECOND) is None
+    assert other.release(lease.body, 2 * SECOND) is None
+
+
+def test_a_lease_is_released_after_a_renewal_without_an_answer():
+    """The renewal was stored, so the version that the replica knows is an old one."""
+    lease, one = Lease(), replica("one")
+    attempt(one, lease, 0)
+    lease.write(one.begin(2 * SECOND))
+    assert lease.write(one.release(lease.body, 2 * SECOND))
+    assert lease.spec["holderIdentity"] == ""
+
+
+@pytest.mark.parametrize("body", [None, b"<html>"])
+def test_a_lease_that_cannot_be_read_is_not_released(body):
+    lease, one = Lease(), replica("one")
+    attempt(one, lease, 0)
+    assert one.release(body, 2 * SECOND) is None
+    assert not one.is_leader(2 * SECOND)
 
 
 def test_followers_try_at_different_times():

@@ -15,8 +15,10 @@ from fairlead.worlds.cluster.telemetry.run_log import SILENT, RunLog
 
 LEASES: Final = ApiResource("coordination.k8s.io/v1", "Lease", "leases", is_namespaced=True)
 NOT_A_LEASE: Final = ApiAnswer(200, message="the answer is not a Lease")
-RELEASE_SECONDS_MAX: Final = 3.0
+RELEASE_SECONDS_MAX: Final = 3.0  # for each request
+_RELEASE_ATTEMPTS_MAX: Final = 3
 _NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
 
 
 class Election:
@@ -42,6 +44,7 @@ class Election:
         self._on_change = on_change
         self._log = log
         self._logged_holder = ""
+        self._has_written = False  # whether this replica has tried to write the Lease
         self._problem = ""  # of the last attempt
         self._logged: set[str] = set()  # problems since the last success
         config = state.config
@@ -58,10 +61,23 @@ class Election:
         self._on_change()
 
     async def release(self) -> None:
-        """Give up leadership, so that another replica can take over immediately."""
-        write = self.state.release(self._clock())
-        if write is not None:
-            await self._write(write, RELEASE_SECONDS_MAX)
+        """Give up leadership, so that another replica can take over immediately.
+
+        Cancel `run` first. The server may still process a write that was cancelled, at any time.
+        Therefore read the Lease first, and read it again if it changes before it is freed.
+        """
+        if not self._has_written:
+            return
+        # upstream: client-go/tools/leaderelection/leaderelection.go: release. It makes one attempt.
+        for _ in range(_RELEASE_ATTEMPTS_MAX):
+            read = ApiRequest("GET", self._path)
+            answer = await self._client.exchange(read, RELEASE_SECONDS_MAX)
+            write = self.state.release(answer.body if answer.is_success else None, self._clock())
+            if write is None:
+                return
+            answer = await self._write(write, RELEASE_SECONDS_MAX)
+            if answer.status != _CONFLICT:
+                return
 
     def _until_next(self) -> float:
         """Return the seconds until the next attempt, or until leadership ends if that is sooner."""
@@ -83,6 +99,7 @@ class Election:
                 self._wait_for_holder()
                 return
             step = found
+        self._has_written = True
         answer = await self._write(step, self._seconds_max())
         if not answer.is_success:
             self._fail("written", answer)

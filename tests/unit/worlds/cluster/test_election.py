@@ -23,14 +23,16 @@ class Client:
 
     def __init__(self, answers):
         self._answers = list(answers)
+        self.requests = []
 
     async def exchange(self, request, _seconds):
+        self.requests.append(request)
         answer = self._answers.pop(0)
         return ApiAnswer(201, request.body) if answer is None else answer
 
 
-def held_by(holder):
-    lease = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": holder}}
+def held_by(holder, version="1"):
+    lease = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": holder}}
     return ApiAnswer(200, json.dumps(lease).encode())
 
 
@@ -98,3 +100,45 @@ def test_a_written_lease_that_is_answered_with_something_else_is_logged():
     page = ApiAnswer(200, b"<html>")
     expected = [f"{LEASE} cannot be written: the answer is not a Lease; trying again"]
     assert lines_after(*[ABSENT, page] * 4, attempts=4) == expected
+
+
+CONFLICT = ApiAnswer(409)
+
+
+def released_with(*answers, attempts=1):
+    """Return the requests of a release after `attempts` attempts to take the Lease."""
+    client = Client([ABSENT, None] * attempts + list(answers))
+    state = LeaderElection(ElectionConfig(identity="me"), lambda: 0.0)
+    election = Election(state, client, lambda: 0, lambda: None)
+    for _ in range(attempts):
+        asyncio.run(election._attempt())
+    before = len(client.requests)
+    asyncio.run(election.release())
+    return client.requests[before:]
+
+
+def test_a_release_frees_the_version_that_it_reads():
+    read, write = released_with(held_by("me", "7"), None)
+    assert (read.method, write.method) == ("GET", "PUT")
+    lease = json.loads(write.body)
+    assert lease["metadata"]["resourceVersion"] == "7"
+    assert lease["spec"]["holderIdentity"] == ""
+
+
+def test_a_release_is_tried_again_if_a_late_renewal_changes_the_lease():
+    requests = released_with(held_by("me", "7"), CONFLICT, held_by("me", "8"), None)
+    assert json.loads(requests[-1].body)["metadata"]["resourceVersion"] == "8"
+
+
+def test_a_release_with_a_conflict_each_time_ends():
+    assert len(released_with(*[held_by("me"), CONFLICT] * 9)) == 6
+
+
+@pytest.mark.parametrize("answer", [held_by("other"), ABSENT, SILENT])
+def test_a_release_writes_nothing_if_this_replica_does_not_hold_the_lease(answer):
+    (read,) = released_with(answer)
+    assert read.method == "GET"
+
+
+def test_a_release_sends_nothing_if_this_replica_never_wrote_the_lease():
+    assert released_with(attempts=0) == []
