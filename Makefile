@@ -60,11 +60,12 @@ test: $(DEV_STAMP) ## run the test suite
 	@.ci/programs
 	@# Tests wait for processes a sixth of the time, so one more worker keeps the cores busy. make check
 	@# runs tests/test_tidy.py in one process, which parses the source once. Here, each worker would parse it.
-	@$(BIN)/pytest -q -n $$(($(WORKERS) + 1)) --dist worksteal --ignore tests/test_tidy.py
+	@# Properties are tested with fewer examples here than in make test-long.
+	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $$(($(WORKERS) + 1)) --dist worksteal --ignore tests/test_tidy.py
 
-test-long: $(FUZZ_STAMP) ## run the tests that take longer than a few seconds
+test-long: $(FUZZ_STAMP) ## run slow tests, and test properties with more examples
 	@.ci/programs
-	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m long || [ $$? -eq 5 ]
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "long or hypothesis" || [ $$? -eq 5 ]
 
 fuzz: $(FUZZ_STAMP) ## fuzz parsers and a served API, for MINUTES=10
 	@$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES)

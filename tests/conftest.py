@@ -50,6 +50,7 @@ settings.register_profile(
 settings.register_profile(
     "explore", settings.get_profile("ci"), derandomize=False, max_examples=2000
 )
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("fuzz", settings.get_profile("explore"), max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

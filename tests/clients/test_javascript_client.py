@@ -35,6 +35,7 @@ def package(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_a_pod_is_created_observed_patched_and_deleted(package, cluster, namespace) -> None:
     done = subprocess.run(
         ["node", "pods.mjs", str(cluster.kubeconfig), namespace],

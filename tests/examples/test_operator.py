@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 OPERATOR = Path(__file__).parents[2] / "examples" / "operator"
 
 
+@pytest.mark.long
 def test_the_operators_suite_passes(tmp_path) -> None:
     """It passes in any working directory, with only the installed packages."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(OPERATOR)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz.recorded import recorded_objects
@@ -79,6 +80,7 @@ def stories(draw):
     return kind, named(draw(variants(obj)), kind, name_of(kind)), steps
 
 
+@pytest.mark.long
 @given(stories())
 def test_an_almost_valid_object_is_accepted_or_refused(story):
     kind, obj, steps = story

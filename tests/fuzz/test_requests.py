@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz.strategies import json_texts, of_type, texts
@@ -95,6 +96,7 @@ def lives(draw):
     return kind, draw(of_type(schema)), steps
 
 
+@pytest.mark.long
 @given(lives())
 def test_random_requests_to_an_object_cause_no_server_error(life):
     """It is created if possible, changed at random, and then read, listed and shown as a table."""

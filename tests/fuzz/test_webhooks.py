@@ -7,6 +7,7 @@ import json
 from typing import Final
 from urllib.parse import parse_qsl
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz.strategies import json_texts, json_values, texts
@@ -84,6 +85,7 @@ def ask(made, method, path, body, call=None):
     return run_to_end(made.handle.steps(Request(method, path, body=raw), NOW), call)
 
 
+@pytest.mark.long
 @given(st.data(), st.sampled_from(("mutating", "validating")), st.sampled_from(("Fail", "Ignore")))
 def test_any_answer_of_a_webhook_is_applied_or_refused(data, sort, policy):
     made = server()
@@ -118,6 +120,7 @@ REQUESTS: Final[tuple[tuple[str, str, object], ...]] = (
 FAILED = (b"conversion webhook for example.com/", b"the spec replicas field")
 
 
+@pytest.mark.long
 @given(st.data(), st.sampled_from(REQUESTS), st.sampled_from(("v1", "v1beta1")))
 def test_any_answer_of_a_conversion_webhook_is_used_or_an_error(data, request, version):
     """What the webhook stored can be read in the storage version."""

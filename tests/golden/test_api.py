@@ -23,7 +23,7 @@ THEMES = {
     "05-errors": 394,
     "07-clients": 21,
 }
-LONG = ("05-errors",)
+LONG = ("02-tables", "04-patch", "05-errors")
 
 
 def differing(theme: str) -> tuple[int, dict[str, str]]:

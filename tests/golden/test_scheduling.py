@@ -32,7 +32,13 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(family, marks=[pytest.mark.long] if family == "sequence" else [])
+        for family in FAMILIES
+    ],
+)
 def test_every_recorded_decision_is_ours(family: str) -> None:
     """No case differs, and all recorded cases are compared."""
     result = compare_file("scheduling", RECORDED / f"{family}.jsonl.gz")

@@ -85,6 +85,7 @@ def expect_contention(recording):
     assert met > len(by_call) / 50
 
 
+@pytest.mark.long
 def test_histories_of_concurrent_clients_are_linearizable_across_a_kill_9(tmp_path):
     recording = recorded(tmp_path / "home", seed=1, kills=1, answers=300, last=40)
     expect_contention(recording)

@@ -51,13 +51,18 @@ NAMED = re.compile(r"worker-[0-9]+|frontend|store")
     [
         pytest.param("whatif", ["--drain", "worker-03"], id="a drain"),
         pytest.param("whatif", ["--fail-zone", "west-1a", "--for", "20m"], id="a zone that fails"),
-        pytest.param("drain-plan", ["--nodes", "worker-03", "--nodes", "worker-04"], id="drains"),
-        pytest.param("fit", ["--like", "deploy/store/frontend"], id="more replicas"),
         pytest.param("explain", ["deploy/store/frontend"], id="a workload"),
-        pytest.param("consolidate", [], id="fewer nodes", marks=pytest.mark.long),
-        pytest.param("rebalance", [], id="moves", marks=pytest.mark.long),
-        pytest.param("size", [], id="a smaller cluster", marks=pytest.mark.long),
-        pytest.param("upgrade-check", [], id="an upgrade", marks=pytest.mark.long),
+        *(
+            pytest.param(command, question, id=command, marks=pytest.mark.long)
+            for command, question in (
+                ("drain-plan", ["--nodes", "worker-03", "--nodes", "worker-04"]),
+                ("fit", ["--like", "deploy/store/frontend"]),
+                ("consolidate", []),
+                ("rebalance", []),
+                ("size", []),
+                ("upgrade-check", []),
+            )
+        ),
     ],
 )
 def test_answers_are_the_same_after_mapping_the_names(shared, command, question, tmp_path):

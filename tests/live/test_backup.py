@@ -57,7 +57,7 @@ def stopped(tmp_path):
 @pytest.mark.parametrize(
     ("lost", "said"),
     [
-        ("objects.db", "objects.db: is empty, but "),
+        pytest.param("objects.db", "objects.db: is empty, but ", marks=pytest.mark.long),
         ("objects.", "objects.db: is empty, but a cluster has run in this directory"),
         ("tokens", "tokens: is missing, and with it all users' credentials"),
     ],

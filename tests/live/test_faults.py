@@ -98,10 +98,12 @@ def check(proxy):
     assert len(proxy.met) >= 6, proxy.met
 
 
+@pytest.mark.long
 def test_every_pod_is_bound_once_under_faults(connection):
     check(run(connection, number=160, seed=1, seconds=180))
 
 
+@pytest.mark.long
 def test_preemption_succeeds_under_faults(connection):
     """No pod of a high priority stays pending while pods of a lower priority run."""
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1_000}

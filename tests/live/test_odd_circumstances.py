@@ -60,6 +60,7 @@ async def clean(direct):
         await direct.send("DELETE", path, {"gracePeriodSeconds": 0})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hours", [-2, 2], ids=["slow", "fast"])
 def test_a_clock_that_is_two_hours_off_has_no_effect(connection, hours):
     """Leader election takes the usual time, and nodes do not count as unreachable."""

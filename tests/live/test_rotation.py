@@ -300,6 +300,7 @@ def test_the_servers_certificate_is_renewed(connection, tmp_path):
     rotated(connection, tmp_path, {"tokenFile": "token"}, prepare, rotate, context)
 
 
+@pytest.mark.long
 def test_the_servers_authority_is_replaced(connection, tmp_path):
     """The file of authorities gets a second one, which then signs the server's certificate."""
     authorities = [AUTHORITY]

@@ -81,6 +81,7 @@ def running(kubeconfig):
         process.stderr.close()
 
 
+@pytest.mark.long
 def test_the_dashboard_shows_the_cluster_and_what_ifs_and_changes_nothing(cluster):
     with running(cluster) as (_, link):
         visitor = Visitor(link)

@@ -6,6 +6,7 @@ script of kubelets that stop, recover and report conditions, and of users who ta
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -201,6 +202,7 @@ def restless(config, reporter, start):
     return lifecycle
 
 
+@pytest.mark.long
 @law(20)
 @given(scenarios())
 def test_skipped_passes_would_have_made_no_writes(scenario):

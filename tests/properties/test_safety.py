@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -264,6 +265,7 @@ def check_room(node, pods, newcomer):
 # --- the properties --------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
 def test_all_safety_properties_hold_without_latencies(seed):

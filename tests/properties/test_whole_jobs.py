@@ -288,6 +288,7 @@ def test_critical_pods_are_never_evicted(name, seed):
     assert CRITICAL not in classes
 
 
+@pytest.mark.long
 @often
 @given(seed=SEEDS)
 def test_evictions_end(seed):

@@ -24,7 +24,8 @@ from fairlead.testing.torture.scenario import from_yaml, to_yaml
 from fairlead.testing.torture.scenario_generator import draw
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.yaml"))
-SEEDS = (1, 5)  # with Cluster Autoscaler and a plugin that raises, and with Karpenter
+# The first with Cluster Autoscaler and a plugin that raises, the other with Karpenter.
+SEEDS = (1, pytest.param(5, marks=pytest.mark.long))
 TEN_MINUTES = 600_000
 HALF_AN_HOUR = 1_800_000
 
@@ -47,12 +48,14 @@ def short():
     return run(draw(8, chaos_ms=TEN_MINUTES, nodes=8))
 
 
+@pytest.mark.long
 def test_equal_seeds_give_equal_commands(short):
     again = run(draw(8, chaos_ms=TEN_MINUTES, nodes=8))
     assert again.digest == short.digest
     assert again.tally == short.tally
 
 
+@pytest.mark.long
 def test_a_scenario_with_explicit_faults_gives_the_same_run(short):
     """So a failing scenario can be reduced fault by fault."""
     scenario = replace(draw(8, chaos_ms=TEN_MINUTES, nodes=8), faults=short.faults)
@@ -135,6 +138,7 @@ class Indiscriminate:
         self.handle_deadline = controller.handle_deadline
 
 
+@pytest.mark.long
 def test_interests_exclude_only_stimuli_that_controllers_ignore(short):
     """Otherwise a controller would miss a change, and the commands would differ."""
 

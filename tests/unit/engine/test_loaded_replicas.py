@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -162,6 +163,7 @@ def decisions(loaded, then, *, by_stimulus=False):
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=150, suppress_health_check=(HealthCheck.too_slow,))
 @given(others, loaded_pods(), others, stimuli)
 def test_controllers_decide_as_if_every_pod_were_loaded_alone(before, together, after, then):

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 
 import msgspec
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -147,6 +148,7 @@ def without_versions(shown):
     return {name: node | {"pods": [key for key, _ in node["pods"]]} for name, node in shown.items()}
 
 
+@pytest.mark.long
 def test_sums_equal_recomputed_ones_and_hypotheses_are_reverted(new_believer, dump, by_name, check):
     """Columns, integers, ports, labels, pod_index and images, after any changes."""
     Beliefs.tools = SimpleNamespace(believer=new_believer, dump=dump, by_name=by_name, check=check)

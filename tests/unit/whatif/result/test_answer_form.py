@@ -321,6 +321,7 @@ def parts_of(value):
             yield from parts_of(one)
 
 
+@pytest.mark.long
 def test_every_answer_conforms_to_the_schema(answers):
     schema = json.loads((ROOT / "docs" / "answer-schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)

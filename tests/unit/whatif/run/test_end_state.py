@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -38,6 +39,7 @@ objects = st.one_of(pods, st.sampled_from(NODES).map(make_node))
 stimuli = st.one_of(objects.map(ObjectChanged), objects.map(ObjectDeleted))
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(
     initial=st.lists(objects, max_size=5, unique_by=lambda one: one.key),

@@ -125,6 +125,7 @@ def test_a_trace_without_a_matching_pod_is_refused(experiment):
         experiment(gpus=9, queues=[{"name": "q", "jobs": 1}])
 
 
+@pytest.mark.long
 def test_shares_converge_to_the_weights_when_all_queues_have_pending_gangs(experiment):
     """Four nodes, weights 3 to 1; the heavier queue is idle for half an hour."""
     heavy = {"name": "a", "weight": 3, "jobs": 40, "begins": "30m", "over": "1m"}

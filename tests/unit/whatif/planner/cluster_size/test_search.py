@@ -117,6 +117,7 @@ def test_a_pod_that_another_pod_makes_schedulable_is_not_refused_first(
     assert not any(isinstance(search._model.schedule(pod), Failure) for pod in pods)
 
 
+@pytest.mark.long
 def test_a_rebuild_that_ends_early_is_not_cheaper(planner, make, monkeypatch):
     """A complete rebuild succeeds at a lower cost if and only if the search keeps it."""
     rebuilt, outcomes = SizeSearch._rebuilt, set()

@@ -864,7 +864,13 @@ def test_equal_seeds_give_equal_nodes(planner, make):
 @pytest.mark.parametrize(
     "survival", [NO_FAILURE, Survival(zones=True), Survival(nodes=1), Survival(nodes=2)]
 )
-@pytest.mark.parametrize("types", [(), (SMALL, LARGE)], ids=["present types", "stated types"])
+@pytest.mark.parametrize(
+    "types",
+    [
+        pytest.param((), id="present types"),
+        pytest.param((SMALL, LARGE), id="stated types", marks=pytest.mark.long),
+    ],
+)
 def test_equal_decisions_of_builds_are_made_once(planner, make, monkeypatch, survival, types):
     """The search finds the same nodes, in the same number of cycles, if it decides every time."""
 

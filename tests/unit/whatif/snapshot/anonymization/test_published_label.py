@@ -38,6 +38,7 @@ def keys_in_source():
     return {one for one in texts if isinstance(one, str) and KEY.fullmatch(one)}
 
 
+@pytest.mark.long
 def test_every_key_that_fairlead_reads_is_published():
     found = keys_in_source()
     assert {"topology.gke.io/zone", "alpha.eksctl.io/nodegroup-name"} <= found
