@@ -217,14 +217,28 @@ def _findings(
             f"It refuses pods with a container that does not specify {joined(required)}, "
             "unless a LimitRange sets a default."
         )
-    others = [
-        one.ref.name
-        for one in inventory.of_kind(RESOURCE_QUOTA)
-        if one.ref.namespace == quota.ref.namespace and one.ref != quota.ref
-    ]
-    if others:
-        quotas = listed(sorted(others), _NAMED_MAX)
+    others = _other_pod_quotas(quota, inventory)
+    if plain := sorted(name for name, scopes in others.items() if not scopes):
+        quotas = listed(plain, _NAMED_MAX)
         yield f"A new pod must also fit into the other quotas of its namespace: {quotas}."
+    if scoped := [f"{name} ({one})" for name, one in sorted(others.items()) if one]:
+        quotas = listed(scoped, _NAMED_MAX)
+        yield f"Other quotas of its namespace count only pods in their scopes: {quotas}."
+
+
+def _other_pod_quotas(quota: Manifest, inventory: Inventory) -> dict[str, str]:
+    """Return the scopes of the other quotas in the namespace that count pods, by name.
+
+    The text is "" for a quota without scopes.
+    """
+    found = {}
+    for one in inventory.of_kind(RESOURCE_QUOTA):
+        if one.ref.namespace != quota.ref.namespace or one.ref == quota.ref:
+            continue
+        spec = mapping(one.value, "spec")
+        if any(is_counted(POD, name) for name in mapping(spec, "hard")):
+            found[one.ref.name] = ", ".join(map(_scope_text, scope_requirements(spec)))
+    return found
 
 
 def _scope_text(scope: Json) -> str:

@@ -97,6 +97,17 @@ def test_the_messages_of_other_quotas_are_not_those_of_this_quota(explained, mak
     assert answer.findings == (other,)
 
 
+def test_other_quotas_are_named_with_their_scopes_if_they_count_pods(explained):
+    high = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+    objects = [
+        quota(hard={"pods": "9"}),
+        quota("high", hard={"pods": "1"}, scopeSelector={"matchExpressions": [high]}),
+        quota("secrets", hard={"secrets": "3"}),
+    ]
+    counted = "Other quotas of its namespace count only pods in their scopes: "
+    assert explained("quota/q", *objects).findings == (f"{counted}high (PriorityClass In high).",)
+
+
 def test_pods_that_do_not_state_a_limited_resource_are_refused(explained, make):
     """A higher limit does not help these pods, so none is proposed."""
     message = "failed quota: q: must specify requests.cpu for: c"
