@@ -181,7 +181,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         pods = sorted({pod for pod, _ in found.pinned})
         names = listed(pods, 2)
         yield f"{counted(len(pods), 'pod')} cannot survive such a failure on any nodes: {names}."
-    yield from _today(question.survival, found)
+    yield from _today(question, found)
     yield from _zoneless(question.survival, found)
     yield from _held(found)
     if found.waiting_today:
@@ -264,13 +264,14 @@ def _losses_today(found: SizeResult) -> list[TodaysLoss]:
     return sorted((loss for loss in losses if loss.pods), key=lambda loss: -len(loss.pods))
 
 
-def _today(survival: Survival, found: SizeResult) -> Iterator[str]:
+def _today(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
     """Yield a sentence that says which of the failures today's nodes do not survive.
 
     Yield nothing if no failure was tried on these nodes.
     """
     if not found.tried_today:
         return
+    survival = question.survival
     words, losses = _survival_words(survival), _losses_today(found)
     if not losses:
         tried = f", as far as tried ({found.tried_today:,} sets)" if survival.nodes > 1 else ""
@@ -284,10 +285,20 @@ def _today(survival: Survival, found: SizeResult) -> Iterator[str]:
     without = f"without {worst.failed}, " if len(losses) > 1 else ""
     pods = counted(len(worst.pods), "other pod" if found.pinned else "pod")
     stay = "stays" if len(worst.pods) == 1 else "stay"
+    nodes = "Today's nodes"
+    if _is_todays_set(question, found):
+        nodes += " are the same set, but with the pods where they are now, they"
     yield (
-        f"Today's nodes do not survive {which}: {without}{pods} {stay} pending, of "
+        f"{nodes} do not survive {which}: {without}{pods} {stay} pending, of "
         f"{listed(sorted(set(worst.pods.values())), 2)}."
     )
+
+
+def _is_todays_set(question: SizeQuestion, found: SizeResult) -> bool:
+    """Return whether the new nodes are as many of each kind as the nodes that they replace."""
+    counts = Counter(offer.today for offer in found.nodes.values())
+    same = all(len(today) == count for today, count in counts.items())
+    return same and len(found.nodes) == question.replaced
 
 
 def _zoneless(survival: Survival, found: SizeResult) -> Iterator[str]:

@@ -380,6 +380,22 @@ def test_the_answer_says_whether_todays_nodes_survive_the_failures(
     assert [one for one in findings if one.startswith(says)]
 
 
+def test_the_answer_says_if_only_the_places_of_pods_differ_from_today(planner, make):
+    """The new nodes may survive a failure because the search places the pods differently."""
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    survival = Survival(zones=True)
+    found = sized(planner(*nodes, *deployment(make, "web", ["a"] * 4 + ["b"])), survival=survival)
+    found.nodes = {offer.today[0]: offer for offer in found.nodes.values()}
+    assert set(found.nodes) == {"a", "b"}
+    for replaced, says in [
+        (2, "Today's nodes are the same set, but with the pods where they are now, they do not "),
+        (3, "Today's nodes do not survive the loss of zone z1 or zone z2"),
+    ]:
+        question = SizeQuestion(replaced, 0, 1.0, survival, 0.0, 5, False, ())
+        findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
+        assert [one for one in findings if one.startswith(says)]
+
+
 def test_the_number_of_failures_that_todays_nodes_do_not_survive_is_named(planner, make):
     nodes = [make.node(name, **{ZONE: f"z{name}"}) for name in "abcd"]
     pods = deployment(make, "web", ["a", "b", "c", "d"] * 3 + ["a", "b", "c"])
