@@ -122,7 +122,7 @@ def what_if(
     causes = _waiting_notes(effect)
     unsettled = after.unsettled("--horizon")
     notes = [*causes, unsettled] if unsettled else [*causes]
-    notes += [*_drift_note(after), *_expiry_note(snapshot, before)]
+    notes += [*_type_note(after), *_drift_note(after), *_expiry_note(snapshot, before)]
     notes += [*_held_by_budgets(after), *_failed_before_change(change, before)]
     notes += _failed_without_change(change, before)
     notes += _controller_notes(change, effect, snapshot)
@@ -334,6 +334,19 @@ def _drift_note(after: RunOutcome) -> list[str]:
         return []
     nodes = counted(len(drifted), "drifted node")
     return [f"At the end, Karpenter has not replaced {nodes}: {listed(drifted)}."]
+
+
+def _type_note(after: RunOutcome) -> Iterator[str]:
+    """Yield a note about NodePools from which Karpenter creates no nodes for lack of a type."""
+    pools = {} if after.autoscaling is None else after.autoscaling.pools_without_types
+    if pools:
+        which, them = ("NodePool", "it") if len(pools) == 1 else ("NodePools", "them")
+        by_min_values = any("minValues" in text for text in pools.values())
+        also = " and minValues" if by_min_values else ""
+        yield (
+            f"No instance type meets the requirements{also} of {which} {listed(sorted(pools))}, so "
+            f"Karpenter creates no nodes from {them}."
+        )
 
 
 def _expiry_note(snapshot: Snapshot, before: RunOutcome) -> Iterator[str]:

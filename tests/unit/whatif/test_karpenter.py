@@ -507,6 +507,37 @@ def test_each_node_that_is_kept_has_a_reason(
     assert found.staying == {name: why for name, why in expected.items() if why}
 
 
+def test_a_node_that_is_kept_is_listed_once_by_its_own_name(tmp_path: Path) -> None:
+    """Karpenter states some reasons for the NodeClaim and some for the node."""
+    claim = node_claim("n1")
+    claim["metadata"]["name"] = "default-abcde"
+    objects = [pool(), node("n1"), claim, bound("a", "n1")]
+    taint = "nodepool/default:spec.template.spec.taints=[{key: a, effect: NoSchedule}]"
+    found = ask(tmp_path, objects, ClusterChange(set=(taint,))).changed.autoscaling
+    assert found is not None
+    assert list(found.staying) == ["n1"]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "also"),
+    [
+        ({"operator": "In", "values": ["smal"]}, ""),
+        ({"operator": "Exists", "minValues": 9}, " and minValues"),
+    ],
+    ids=["misspelled", "too few types"],
+)
+def test_node_pools_without_a_type_are_named(tmp_path: Path, requirement: Json, also: str) -> None:
+    objects = [pool(), node("n1"), node_claim("n1"), bound("a", "n1")]
+    found = {"key": "node.kubernetes.io/instance-type", **requirement}
+    edit = f"nodepool/default:spec.template.spec.requirements={json.dumps([found])}"
+    note = (
+        f"No instance type meets the requirements{also} of NodePool default, so Karpenter creates "
+        "no nodes from it."
+    )
+    assert note in ask(tmp_path, objects, ClusterChange(set=(edit,))).changed.notes
+    assert note not in ask(tmp_path, objects, ClusterChange()).changed.notes
+
+
 def window(schedule: str, duration: str) -> Json:
     return {"budgets": [{"nodes": "0", "schedule": schedule, "duration": duration}]}
 

@@ -161,6 +161,10 @@ class Karpenter:
         """Return the NodePool limits that keep pods from getting nodes, by pod key."""
         return reached_limits(self._provisioner, self.cluster, self.pods_without_node(), now)
 
+    def pools_without_types(self) -> dict[str, str]:
+        """Return the NodePools that no instance type matches, each with upstream's event text."""
+        return self._provisioner.pools_without_types()
+
     def limited_use(self, since: Instant, now: Instant) -> dict[str, dict[str, int]]:
         """Return the greatest capacity of the nodes of each NodePool from `since` to `now`.
 

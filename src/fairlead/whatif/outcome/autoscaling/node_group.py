@@ -115,6 +115,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     totals: tuple[TotalLimit, ...] = ()
     # A note about the nodes that Karpenter may remove only later because of its budgets.
     awaited_budget_notes: tuple[str, ...] = ()
+    # The NodePools that no instance type matches at the end, each with Karpenter's event text.
+    pools_without_types: Mapping[str, str] = field(default_factory=dict)
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

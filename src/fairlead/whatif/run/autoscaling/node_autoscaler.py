@@ -147,7 +147,7 @@ def karpenter_outcome(
         groups,
         transitions,
         _by_original(karpenter.pods_without_node(), pods),
-        dict(sorted(karpenter.kept_nodes(until).items())),
+        _kept_nodes(karpenter, until),
         dict(sorted(history.undelivered.items())),
         tuple(_transition(one, prices[one.node]) for one in earlier),
         refused=refused_pods(history.refusals, waits),
@@ -156,7 +156,22 @@ def karpenter_outcome(
         ignored=_by_original(karpenter.ignored_pods(), pods),
         limited_use=karpenter.limited_use(since, until),
         awaited_budget_notes=awaited_budget_notes(karpenter, until),
+        pools_without_types=karpenter.pools_without_types(),
     )
+
+
+def _kept_nodes(karpenter: Karpenter, now: Instant) -> dict[str, str]:
+    """Return {node: why Karpenter does not remove it}, sorted by name.
+
+    Karpenter states some reasons for the NodeClaim of a node, some for the node. A NodeClaim counts
+    under its own name only as long as it has no node.
+    """
+    claims = karpenter.cluster.node_claims
+    found: dict[str, str] = {}
+    for name, reason in karpenter.kept_nodes(now).items():
+        claim = claims.get(name)
+        found.setdefault(claim.status.node_name or name if claim else name, reason)
+    return dict(sorted(found.items()))
 
 
 def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> tuple[str, ...]:

@@ -360,6 +360,12 @@ class Provisioner:
         usable.sort(key=lambda pool: pool.name, reverse=True)
         return sorted(usable, key=lambda pool: -(pool.spec.weight or 0))
 
+    def pools_without_types(self) -> dict[str, str]:
+        """Return the usable NodePools that no instance type matches, each with the event text."""
+        found = ProvisioningResult()
+        self._templates(self.usable_pools(), found)
+        return found.dropped_pools
+
     def _templates(
         self, pools: Sequence[NodePool], result: ProvisioningResult
     ) -> list[NodeClaimTemplate]:
