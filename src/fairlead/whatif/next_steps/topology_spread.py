@@ -293,6 +293,9 @@ def _honoring_taints(
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
+    empty = (
+        "" if context.answer.change.cordon else ", without pods"
+    )  # cordoned nodes keep their pods
     until = ", while their Node objects exist" if are_failed else ""
     domains = _domains_in_service(counting, context)
     but = ""
@@ -300,8 +303,8 @@ def _honoring_taints(
         whose = f" of {_workloads(short)}" if len(short) < len(counting) else ""
         but = f", but fewer domains remain then than minDomains{whose}"
     context.causes.append(
-        f"The {which} nodes still count for the topology spread of {_workloads(counting)}, without "
-        f"pods{until}. With nodeTaintsPolicy: Honor, they do not count{but}."
+        f"The {which} nodes still count for the topology spread of {_workloads(counting)}{empty}"
+        f"{until}. With nodeTaintsPolicy: Honor, they do not count{but}."
     )
     whose = f"the topology spread of {_workloads(edited)}"
     if len(edited) < len(counting):

@@ -605,6 +605,17 @@ def test_a_step_that_changes_one_of_many_workloads_says_so(snapshot, spread):
     ) in answer.causes[1]
 
 
+def test_cordoned_nodes_that_count_for_topology_spread_may_have_pods(snapshot, spread):
+    zone = spread[0]["metadata"]["labels"]["topology.kubernetes.io/zone"]
+    nodes = (f"topology.kubernetes.io/zone={zone}",)
+    change = ClusterChange(cordon=nodes, scale=("rs/default/web=9",))
+    notes = what_if(snapshot(*spread), change).changed.notes
+    assert (
+        "The cordoned nodes still count for the topology spread of rs/default/web. "
+        "With nodeTaintsPolicy: Honor, they do not count."
+    ) in notes
+
+
 def test_the_deletion_of_failed_nodes_ends_their_part_in_topology_spread(snapshot, spread):
     """Without the Node object of its only node, zone 1 does not count."""
     change = ClusterChange(failures=Failures(fail_zone=("1",)))
