@@ -93,19 +93,21 @@ PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
 class NewNodesTrial(Struct, frozen=True):
-    """Trials that add copies of `nodes`, the nodes whose pods have no room elsewhere.
+    """The best trial of new nodes for `nodes`, the nodes whose pods have no room elsewhere.
 
-    The last trial had `count` new nodes. With these new nodes, `drained` of `nodes` can be drained.
+    The trial had `count` new nodes, copies of the nodes in `copied`. With these new nodes, the
+    nodes in `drained` can be drained.
     """
 
     nodes: tuple[str, ...]
+    copied: tuple[str, ...]
     count: int
-    drained: int
+    drained: tuple[str, ...]
 
     @property
     def is_enough(self) -> bool:
         """Whether all of the nodes can be drained with all of the new nodes."""
-        return self.drained == len(self.nodes)
+        return len(self.drained) == len(self.nodes)
 
 
 class DrainPlan(Struct):
@@ -226,7 +228,8 @@ def _new_nodes_trial(
 ) -> NewNodesTrial | None:
     """Try new nodes, which are copies of the nodes in `plan.unplaced`, all at the same time.
 
-    The nodes of `plan.unplaced` and `plan.drains` are emptied in `order`. Return None if
+    The nodes of `plan.unplaced` and `plan.drains` are emptied in `order`. If new nodes help only
+    some of the nodes in `plan.unplaced`, copies of these nodes alone are tried, too. Return None if
     `plan.unplaced` is empty, or has only one node, for which a new node is already suggested.
     """
     nodes = tuple(sorted(name for name in plan.unplaced if name in order))
@@ -234,20 +237,30 @@ def _new_nodes_trial(
     if not nodes or (len(nodes) == 1 and edits == {new_node_edit(nodes[0])}):
         return None
     wanted, model = {*nodes, *(drain.node for drain in plan.drains)}, planner.model
-    tried = NewNodesTrial(nodes, 0, 0)
-    for more in _MORE_NODES:
+
+    def tried_with(copied: tuple[str, ...], count: int) -> tuple[NewNodesTrial, bool]:
+        """Return (the trial, whether all wanted nodes can be drained)."""
         progress.begin("trying new nodes", len(wanted))
-        copied = (*nodes, *islice(cycle(nodes), more))
         with model.hypothesis():
-            for number, name in enumerate(copied):
+            for number, name in enumerate(islice(cycle(copied), count)):
                 copy_node(model, model.node(name), f"{name}-copy-{number}").add_to(model)
             place_waiting_pods(model)
             trial = _tried(planner, [name for name in order if name in wanted], progress)
-        emptied = set(trial.changes)
-        tried = NewNodesTrial(nodes, len(copied), len(emptied & set(nodes)))
-        if tried.is_enough and wanted <= emptied:
-            break
-    return tried
+        drained = tuple(filter(trial.changes.__contains__, nodes))
+        return NewNodesTrial(nodes, copied, count, drained), wanted <= trial.changes.keys()
+
+    best = NewNodesTrial(nodes, nodes, 0, ())
+    for more in _MORE_NODES:
+        found, empties_all = tried_with(nodes, len(nodes) + more)
+        if empties_all:
+            return found
+        if best.count == 0 or len(found.drained) > len(best.drained):
+            best = found
+    if best.drained and not best.is_enough:
+        fewer, _ = tried_with(best.drained, len(best.drained))
+        if set(fewer.drained) >= set(best.drained):
+            return fewer
+    return best
 
 
 def _drainable_alone(
@@ -1014,17 +1027,18 @@ def _unplaced_findings(plan: DrainPlan) -> Iterator[str]:
 
 
 def _new_node_findings(trial: NewNodesTrial | None) -> Iterator[str]:
-    if trial is not None:
-        can = "can" if trial.is_enough else "still cannot"
-        if trial.count == len(trial.nodes) == 1:
-            yield f"With one new node like {trial.nodes[0]}, this node {can} be drained."
-            return
-        like = ", one like each of" if trial.count == len(trial.nodes) else " like"
-        new = f"With {trial.count:,} new nodes{like} {listed(trial.nodes)},"
-        if trial.drained and not trial.is_enough:
-            yield f"{new} {trial.drained:,} of these nodes can be drained."
-        else:
-            yield f"{new} these nodes {can} all be drained."
+    if trial is None:
+        return
+    can = "can" if trial.is_enough else "still cannot"
+    like = ", one like each of" if trial.count == len(trial.copied) > 1 else " like"
+    count = "one new node" if trial.count == 1 else f"{trial.count:,} new nodes"
+    new = f"With {count}{like} {listed(trial.copied)},"
+    if trial.drained and not trial.is_enough:
+        yield f"{new} {listed(trial.drained)} can be drained."
+    elif len(trial.nodes) == 1:
+        yield f"{new} this node {can} be drained."
+    else:
+        yield f"{new} these nodes {can} all be drained."
 
 
 def _return_findings(nodes: Sequence[str]) -> Iterator[str]:

@@ -1028,7 +1028,7 @@ def test_the_answer_says_what_a_safe_drain_guarantees(planner, experiment, make,
 
 @pytest.mark.parametrize(
     ("drained", "can"),
-    [(3, "these nodes can all"), (0, "these nodes still cannot all"), (2, "2 of these nodes can")],
+    [(3, "these nodes can all"), (0, "these nodes still cannot all"), (2, "a, b can")],
 )
 def test_new_nodes_for_several_blocked_nodes_are_tried_together(planner, make, drained, can):
     """The pods fit on no other node: node d is too small, and the others are full."""
@@ -1037,8 +1037,8 @@ def test_new_nodes_for_several_blocked_nodes_are_tried_together(planner, make, d
         objects += deployment(make, f"web-{name}", [name], cpu="3")
     plan = plan_of(planner(*objects), NODES)
     assert {one.edit for one in plan.blockers} == {f"add a node like {name}" for name in NODES}
-    assert plan.new_nodes == NewNodesTrial(NODES, 3, 3)
-    plan.new_nodes = NewNodesTrial(NODES, 3, drained)
+    assert plan.new_nodes == NewNodesTrial(NODES, NODES, 3, NODES)
+    plan.new_nodes = NewNodesTrial(NODES, NODES, 3, NODES[:drained])
     says = f"With 3 new nodes, one like each of a, b, c, {can} be drained."
     answer = drain_answer(plan, "dump.yaml", ())
     assert says in answer.findings
@@ -1052,8 +1052,20 @@ def test_more_new_nodes_are_tried_if_pending_pods_take_the_room(planner, make):
     for name in "ab":
         objects += deployment(make, f"web-{name}", [name], cpu="3")
     plan = plan_of(planner(*objects), ["a", "b"])
-    assert plan.new_nodes == NewNodesTrial(("a", "b"), 4, 2)
+    assert plan.new_nodes == NewNodesTrial(("a", "b"), ("a", "b"), 4, ("a", "b"))
     says = "With 4 new nodes like a, b, these nodes can all be drained."
+    assert says in drain_answer(plan, "dump.yaml", ()).findings
+
+
+def test_no_copies_are_suggested_of_a_node_that_new_nodes_do_not_help(planner, make):
+    """The pod of the small node a can run only there."""
+    objects = [make.node("a", cpu="1"), *map(make.node, "bc")]
+    objects += deployment(make, "pinned", ["a"], nodeSelector={"kubernetes.io/hostname": "a"})
+    for name in "bc":
+        objects += deployment(make, f"web-{name}", [name], cpu="3")
+    plan = plan_of(planner(*objects), ["a", "b"])
+    assert plan.new_nodes == NewNodesTrial(("a", "b"), ("b",), 1, ("b",))
+    says = "With one new node like b, b can be drained."
     assert says in drain_answer(plan, "dump.yaml", ()).findings
 
 
