@@ -537,7 +537,7 @@ def drain_answer(
         *_alone_findings(plan),
         *left_out_findings(plan),
         *_pace_findings(plan),
-        *_quota_findings(plan),
+        *quota_findings(plan),
         *wait_findings(plan),
         *_unplaced_findings(plan),
         *_new_node_findings(plan.new_nodes),
@@ -655,16 +655,20 @@ def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
     yield f"First cordon {which}, so that no pod moves twice{then}."
 
 
-def _quota_findings(plan: DrainPlan) -> Iterator[str]:
+def quota_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield a sentence with a what-if command whose answer proposes higher quota limits.
 
-    The sentence is yielded only if the plan has no safe run, a quota refuses new pods, and the plan
-    drains only a few nodes.
+    The sentence is yielded only if the plan has no safe run, and a quota refuses new pods. If the
+    plan drains many nodes, the command drains only the first node with pods that are refused.
     """
     missing = (one for run in plan.runs for one in run.uncreated)
-    is_refused = plan.best is None and any(QuotaExcess.read(one.why) for one in missing)
-    if is_refused and len(plan.drains) <= _NAMED_MAX:
-        options = shlex.join(word for one in plan.drains for word in ("--drain", one.node))
+    refused = {str(one.workload) for one in missing if QuotaExcess.read(one.why)}
+    drains = plan.drains
+    if len(drains) > _NAMED_MAX:
+        evicting = (one for one in drains if any(move.workload in refused for move in one.moves))
+        drains = list(islice(evicting, 1))
+    if plan.best is None and refused and drains:
+        options = shlex.join(word for one in drains for word in ("--drain", one.node))
         command = f"fairlead whatif {plan.snapshot} {options}"
         yield f"{command} proposes limits with which the quota admits the pods."
 

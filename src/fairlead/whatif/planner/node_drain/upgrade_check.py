@@ -54,6 +54,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     pace_table,
     paces_for,
     pending_table,
+    quota_findings,
     run_tables,
     safe_findings,
     unsafe_because,
@@ -412,6 +413,7 @@ def _findings(
         count = len(plan.drains)
         which = "node" if count == 1 else f"{count:,} nodes"
         yield f"Draining the other {which} {took}{because}."
+    yield from quota_findings(plan)
     yield from _cordoned_findings(plan, run)
     yield from _faster_findings(plan.faster, surge)
     yield from no_change_findings(plan.blockers)

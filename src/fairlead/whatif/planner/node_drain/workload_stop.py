@@ -116,7 +116,9 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         for one in sorted(run.stopped, key=lambda one: (-one.wanted, str(one.workload))):
             member = members.get(one.workload, _Member())
             waiting = waits.get(str(one.workload))
-            missing = uncreated.get(one.workload) if one.stopped_for is None else None
+            missing = uncreated.get(one.workload)
+            if missing is not None and one.stopped_for is not None and not missing.is_refused:
+                missing = None
             nodes = tuple(member.nodes)
             # A refused pod cannot wait for a node, even if the plan places it on the returned node.
             if missing is not None and (missing.is_refused or waiting is None):

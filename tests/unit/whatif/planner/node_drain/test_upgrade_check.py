@@ -509,6 +509,12 @@ def test_the_nodes_after_a_drain_that_does_not_end_are_not_drained(planner, expe
     nodes = [make.node(name, **{ZONE: zone}) for name, zone in zones.items()]
     web = [*deployment(make, "web", ["a", "c"]), budget("web", maxUnavailable=1)]
     objects = [*nodes, *web, *deployment(make, "other", ["b"], cpu="100m"), quota]
+    made = planner(*objects)
+    plan = checked(made, surge=0)
+    run_plan(plan, experiment(*objects), NoProgress(), max_unavailable=1, away=seconds(300))
+    findings = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()["findings"]
+    command = f"fairlead whatif {plan.snapshot} --drain a --drain c --drain b"
+    assert f"{command} proposes limits with which the quota admits the pods." in findings
     run = upgraded(planner(*objects), experiment, objects)
     assert (run.took, run.unfinished) == (None, ("c", "b"))
     assert (run.unbegun, run.held_up_by) == (("b",), ("default/web",))

@@ -95,6 +95,23 @@ def test_a_workload_whose_pods_are_refused_is_not_helped_by_a_budget(
     assert stop.edit == "raise quota default/q"
 
 
+def test_a_workload_that_stops_for_a_time_may_lack_refused_pods_afterwards(
+    planner, experiment, make
+):
+    """A budget would keep the drains from ending, because only one pod is created again."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "1"}},
+    }
+    objects = [*nodes(make), *deployment(make, "web", ["a", "a"]), quota]
+    [stop] = stops_of(planner, experiment, objects)
+    assert stop.stopped_for is not None
+    assert stop.why.startswith("its pods are not created again: exceeded quota: q, requested: ")
+    assert stop.edit == "raise quota default/q"
+
+
 def test_an_answer_says_that_a_workload_does_not_run_again(planner, experiment, make):
     quota = {
         "apiVersion": "v1",
