@@ -220,17 +220,39 @@ def autoscaler(name, low):
     }
 
 
-def test_a_note_names_only_autoscalers_that_scale_a_workload(fitted, make):
-    """`fit` has no option for a load. The autoscaler of api only enforces its minReplicas."""
+@pytest.mark.parametrize("least", [1, 2])
+def test_autoscalers_enforce_their_limits_before_the_count(fitted, make, least):
+    """`fit` has no option for a load, so no note names an autoscaler without a load."""
     node, api = make.node("a", pool="a"), deployment(make, "api", ["a"])
-    _, answer = fitted(node, make.workload(replicas=0), *api, autoscaler("api", 1))
+    found, answer = fitted(node, make.workload(replicas=0), *api, autoscaler("api", least))
+    assert sum(pod.workload.name == "api" for pod in found.outcome.pods.values()) == least
     assert "HorizontalPodAutoscaler" not in str(answer.notes)
-    _, answer = fitted(node, make.workload(replicas=0), *api, autoscaler("api", 2))
-    note = (
-        "HorizontalPodAutoscaler default/api has no load here, so the number of replicas changes "
-        "only if it is outside the limits."
-    )
-    assert note in answer.notes
+
+
+def test_the_count_begins_when_karpenter_has_consolidated_the_cluster(fitted, make):
+    """Two pods on two nodes of 4 cores fit on one of them; the limit then allows one of 6."""
+    pool = json.loads(json.dumps(POOL))
+    pool["spec"]["limits"] = {"cpu": "10"}
+    labels = {"karpenter.sh/nodepool": "default", "node.kubernetes.io/instance-type": "four"}
+    labels |= {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/registered": "true"}
+    labels |= {"karpenter.sh/initialized": "true", "topology.kubernetes.io/zone": "z"}
+    objects = [pool, make.workload(replicas=0, cpu="1"), *deployment(make, "api", ["a", "b"])]
+    for name in "ab":
+        node = make.node(name, **labels)
+        node["spec"] = {"providerID": f"x:///{name}"}
+        node["status"]["capacity"] = node["status"]["allocatable"]
+        done = [{"type": one, "status": "True"} for one in ("Launched", "Registered")]
+        claim = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "spec": {}}
+        claim["metadata"] = {"name": name, "labels": labels}
+        claim["status"] = {"nodeName": name, "providerID": f"x:///{name}"}
+        claim["status"] |= {
+            one: node["status"]["allocatable"] for one in ("capacity", "allocatable")
+        }
+        claim["status"]["conditions"] = [*done, {"type": "Initialized", "status": "True"}]
+        objects += [node, claim]
+    types = "name,cpu,memory,zones,price\nfour,4,16Gi,z,0.1\nsix,6,24Gi,z,0.2\n"
+    found, _ = fitted(*objects, karpenter=True, types=types)
+    assert (found.count, found.autoscaling.added) == (8, 1)
 
 
 def test_new_pods_preempt_only_on_request(fitted, make):
@@ -438,6 +460,8 @@ def test_an_autoscaler_that_moves_pods_without_end_is_not_a_limit(
     def with_eviction(*arguments):
         finished = run(*arguments)
         end = finished.outcome
+        if not end.waits:  # the run without the new pods
+            return finished
         first = end.waits[0]
         again = replace(first, since=end.ended_at, until=None)
         pending = replace(end.pods[first.pod], node="", reason="Insufficient cpu")
