@@ -245,9 +245,7 @@ def test_the_count_begins_when_karpenter_has_consolidated_the_cluster(fitted, ma
         claim = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "spec": {}}
         claim["metadata"] = {"name": name, "labels": labels}
         claim["status"] = {"nodeName": name, "providerID": f"x:///{name}"}
-        claim["status"] |= {
-            one: node["status"]["allocatable"] for one in ("capacity", "allocatable")
-        }
+        claim["status"] |= dict.fromkeys(("capacity", "allocatable"), node["status"]["allocatable"])
         claim["status"]["conditions"] = [*done, {"type": "Initialized", "status": "True"}]
         objects += [node, claim]
     types = "name,cpu,memory,zones,price\nfour,4,16Gi,z,0.1\nsix,6,24Gi,z,0.2\n"
