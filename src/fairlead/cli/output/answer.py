@@ -138,7 +138,7 @@ def _sections(
     if answer.start_times is not None:
         yield start_time_section(answer.start_times)
     yield displaced(answer.difference, start)
-    yield from other_pods(answer.difference, _groups(answer, group_by))
+    yield from other_pods(answer.difference, changed, _groups(answer, group_by))
     yield deleted_claims(effect.deleted_claims)
     yield from _problems(answer)
     yield _notes(answer)

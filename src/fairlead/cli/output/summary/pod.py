@@ -23,9 +23,16 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.pod_role import is_kept
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.comparison.workload_effect import short_cause
-from fairlead.whatif.outcome.run_outcome import NODE_DELETED, DeletedClaim, PodEnd, Undrained
+from fairlead.whatif.outcome.run_outcome import (
+    NODE_DELETED,
+    DeletedClaim,
+    PodEnd,
+    RunOutcome,
+    Undrained,
+)
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.result.table import RESIZED
 
@@ -193,8 +200,12 @@ class NodeGroups(Struct, frozen=True):
     group_of: Mapping[str, str]
 
 
-def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
+def other_pods(
+    difference: Difference, changed: RunOutcome, groups: NodeGroups
+) -> Iterator[Section]:
     """Yield the sections GONE FOR GOOD, NEWLY PLACED and REMOVED, and further sections of pods.
+
+    `changed` is the run with the change.
 
     If a list of new or removed pods is too long, its section instead has a row for each workload in
     each of `groups`; see `_placements`.
@@ -206,7 +217,12 @@ def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
     yield table_section(what, (named, node), gone, Rank.CAUSES, least=MOVES_MIN)
     fewer = {one.key for one in difference.fewer}
     removed = [one for one in difference.removed if one.key not in fewer]
-    yield _placements("NEWLY PLACED", difference.placed, groups)
+    kept: list[PodEnd] = []
+    new: list[PodEnd] = []
+    for one in difference.placed:
+        (kept if is_kept(one, changed) else new).append(one)
+    yield _placements("NEWLY PLACED", new, groups)
+    yield _placements("REMOVED ONLY WITHOUT THE CHANGE", kept, groups)
     yield _placements("REMOVED", removed, groups)
     yield _placements("ONLY WITHOUT THE CHANGE", difference.fewer, groups)
     ended = [(one.key, one.node, one.phase) for one in difference.completed]

@@ -60,18 +60,33 @@ def printed(sections, rows_max=100):
 )  # fmt: skip
 def test_new_pods_that_do_not_fit_on_the_screen_are_counted(zones, rows_max, lines):
     pods = [replace(pod(f"p{at}", 1), node=node) for at, node in enumerate("abbab")]
-    found = difference(outcome(), outcome(*pods))
-    assert printed(other_pods(found, NodeGroups("ZONE", zones)), rows_max) == lines
+    changed = outcome(*pods)
+    found = difference(outcome(), changed)
+    assert printed(other_pods(found, changed, NodeGroups("ZONE", zones)), rows_max) == lines
 
 
 def test_pods_that_never_exist_with_the_change_are_not_removed():
     """Without the change, the workload gets a second pod 9 s later; with it, neither remains."""
-    found = difference(outcome(pod("p", 0), pod("q", 9)), outcome())
-    assert printed(other_pods(found, NodeGroups("ZONE", {}))) == [
+    changed = outcome()
+    found = difference(outcome(pod("p", 0), pod("q", 9)), changed)
+    assert printed(other_pods(found, changed, NodeGroups("ZONE", {}))) == [
         ["REMOVED", "(1)", "NODE"],
         ["ns/p", "a"],
         ["ONLY", "WITHOUT", "THE", "CHANGE", "(1)", "NODE"],
         ["ns/q", "a"],
+    ]
+
+
+def test_old_pods_that_only_the_other_run_removes_are_not_new():
+    """For example, an autoscaler removes their node only without the change."""
+    old = replace(pod("p", 0), is_initial=True, started_at=0)
+    changed = outcome(old, pod("q", 1))
+    found = difference(outcome(), changed)
+    assert printed(other_pods(found, changed, NodeGroups("ZONE", {}))) == [
+        ["NEWLY", "PLACED", "(1)", "NODE"],
+        ["ns/q", "a"],
+        ["REMOVED", "ONLY", "WITHOUT", "THE", "CHANGE", "(1)", "NODE"],
+        ["ns/p", "a"],
     ]
 
 
