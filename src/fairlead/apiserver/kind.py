@@ -62,7 +62,7 @@ _SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
 
 
 def subresource(name: str, kind: str) -> Subresource:
-    """Return the subresource `name` of the kind called `kind`.
+    """Return the subresource that is called `name`, of the kind that is called `kind`.
 
     Raises KeyError for an unknown subresource.
     """
@@ -192,10 +192,10 @@ class Kind:
         return self.in_version(self.stored_as) if self.is_custom else self
 
     def in_version(self, api_version: str) -> Kind:
-        """Return a custom resource's kind in the version `api_version`.
+        """Return this kind in the version `api_version`.
 
-        Return the kind itself if it is built in, or if its CustomResourceDefinition does not have
-        this version.
+        The result is `self` if the kind is built in, or if its CustomResourceDefinition does not
+        have this version.
         """
         custom = dict(self.all_types).get(api_version)
         if custom is None or api_version == self.api_version:

@@ -33,7 +33,7 @@ def built(view: type[View], api_version: str, value: Json) -> View:
 
 
 def built_as_read(view: type[View], value: Json) -> View:
-    """Return `value` as an instance of the class `view`, for whose kind Fairlead has no schema.
+    """Return the object `value`, of a kind without a schema in Fairlead, as an instance of `view`.
 
     Raises DecodeError for a field that `view` does not have, or a field of the wrong type.
     """

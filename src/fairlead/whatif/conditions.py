@@ -134,9 +134,9 @@ def conditions_of(  # noqa: PLR0913 - the options of fairlead whatif
     """Return the conditions that options of `fairlead whatif` describe.
 
     The arguments have the names and values of options: `autoscale="karpenter"`, `horizon="2h"`,
-    `provision_time=("3m",)`. `flags` are the options that are flags of kube-controller-manager,
-    without dashes at the beginning: `{"node-monitor-grace-period": "20s"}`. `fields` are further
-    fields of Conditions. Raises InputError.
+    `provision_time=("3m",)`. The options that are also flags of kube-controller-manager are in
+    `flags`. The keys have no dashes at the beginning: `{"node-monitor-grace-period": "20s"}`.
+    `fields` are further fields of Conditions. Raises InputError.
     """
     texts = {
         "behave_like": behave_like,

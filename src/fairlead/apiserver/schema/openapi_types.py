@@ -185,7 +185,11 @@ def _numbers(body: Json) -> dict[str, str]:
 
 
 def type_of(schema: Json) -> Any:
-    """Return a field's type: a scalar's name, `#Definition`, or a JSON object for a list or map."""
+    """Return the type of a field.
+
+    The type of a scalar is its name, that of an object `#Definition`. The type of a list or of a
+    map is a JSON object.
+    """
     name = _reference(schema)
     if name:
         special = SPECIAL.get(name, f"#{name}")

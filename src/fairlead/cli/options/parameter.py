@@ -64,8 +64,8 @@ def number_or_percentage(_: type, tokens: Sequence[Token]) -> int | str:
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
     """Return a parameter for an option that can be repeated.
 
-    The option's help is `text`, followed by "Can be repeated." `metavar` is the name of the
-    option's value in the help. If `show` is False, the help does not list the option.
+    The help of the option is `text` and the sentence "Can be repeated". In the help, the value of
+    the option is called `metavar`. If `show` is False, the help does not list the option.
     """
     return Parameter(
         help=f"{text.rstrip()} Can be repeated.",

@@ -225,7 +225,7 @@ def interrupted(ref: ObjectRef, pod: Pod) -> PatchStatus:
 
 
 def restarted(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
-    """Return the status patch of `pod` after its lost containers have started again.
+    """Return the patch for the status of `pod` whose lost containers have just started again.
 
     `ready` are the readiness conditions to write. If the pod was not ready before, `ready` is None.
     The pod's conditions then stay as they are.

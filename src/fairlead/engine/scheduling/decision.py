@@ -57,8 +57,8 @@ def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: 
     """Return `failure` as it is reported for a pod that was deleted during its cycle.
 
     If `failure` has no `rejections`, it is returned unchanged. Otherwise, the returned Failure
-    evicts no pods and keeps the pod's nomination. If `names_preemption` is set, the message says
-    that preemption did not find the pod.
+    evicts no pods and keeps the pod's nomination. If `names_preemption` is set, the message of the
+    Failure says that preemption could not read the pod any more.
 
     upstream: framework/preemption/preemption.go: Preempt
     """

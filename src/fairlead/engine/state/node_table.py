@@ -296,7 +296,7 @@ class NodeTable:
         return found
 
     def note_all(self) -> None:
-        """Log every node as changed.
+        """Add every node to the log of changed nodes.
 
         Call this method when the mapping of extended resources to DeviceClasses has changed.
         """

@@ -79,9 +79,9 @@ def may_exist(part: Manifest) -> bool:
 
 
 def without_repeated_services(parts: Iterable[Document]) -> Iterator[Document]:
-    """Yield `parts`, objects of several owners, without Services that another owner creates first.
+    """Yield the objects `parts`; leave out a Service if an earlier part is the same Service.
 
-    JobSets with the same subdomain use the same Service.
+    Several JobSets can create the same Service, because they can have the same subdomain.
     """
     services = set[tuple[str, str]]()
     for part in parts:

@@ -159,9 +159,10 @@ def place_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def labels_in_zone(labels: Mapping[str, str], zone: str) -> dict[str, str]:
-    """Return the labels that a node with `labels` would have in `zone`; "" means in no zone.
+    """Return `labels` of a node, changed as if the node were in `zone`.
 
-    If `zone` is not the zone in `labels`, the labels about the place of the machine are left out.
+    If `zone` is "", the node is in no zone. If `zone` differs from the zone in `labels`, the labels
+    about the place of the machine are left out.
     """
     zones = zone_labels(labels)
     places = () if zone == labels.get(ZONE, "") else place_labels(labels)

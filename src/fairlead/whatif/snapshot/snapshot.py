@@ -110,9 +110,10 @@ def read_snapshot(
 ) -> Snapshot:
     """Return the snapshot at `path` (a file, a directory, `-` for standard input).
 
-    In the snapshot, nodes that were starting are Ready. `bytes_max` limits the size of a file;
-    `on_read` is called with the progress of reading. A server sets `is_copied`, so that the file
-    may be changed while the server uses the objects. Raises InputError.
+    A node that was starting when the file was written is Ready in the snapshot. `bytes_max` limits
+    the size of a file; `on_read` is called with the progress of reading. If `is_copied` is set, the
+    objects do not depend on the file after this call. A server sets it, because the file may change
+    later. Raises InputError.
     """
     return _started(read_dump(path, stdin, bytes_max, on_read, is_copied=is_copied))
 

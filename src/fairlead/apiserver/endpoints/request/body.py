@@ -66,8 +66,8 @@ def decoded(
 ) -> Json:
     """Return the object in `body`; {} for null.
 
-    `expected` is the object's kind in error messages, or "" for DeleteOptions. `protobuf` decodes
-    protobuf bodies; if it is None, their media type counts as unknown. `api_version` is the
+    Error messages call the kind of the object `expected`; "" stands for DeleteOptions. `protobuf`
+    decodes protobuf bodies; if it is None, their media type counts as unknown. `api_version` is the
     default apiVersion of a protobuf body. Notes about duplicate YAML keys are added to `repeats`.
     Raises ApiError 415 for an unknown media type, and 400 if the body is neither an object nor
     null. Raises ApiError 413 if a YAML or protobuf body has too many values. The number of values

@@ -105,7 +105,7 @@ _INT64_DIGITS: Final = 18  # numbers with this many digits fit into 64 bits
 
 
 class StoredForm:
-    """Recognizes the objects of a dump that are in stored form: loading does not change them."""
+    """Tells which objects of a dump are in stored form, so that loading does not change them."""
 
     def __init__(self) -> None:
         # Checked parts by encoded content; None for parts that loading would change or refuse.

@@ -183,10 +183,10 @@ def batch_overview(
     """Return the usage of all queues and the state of waiting groups; change no state.
 
     If `queue` is given, only the groups of this queue count. At most `groups_max` groups are
-    explained. Groups with members that have a node or have succeeded are chosen first. The start
-    times of the groups come from a simulation of the first `groups_max` waiting jobs of each queue
-    (`start_estimate`). If `has_changed` is False, nothing has changed since the last session, so no
-    group starts with the next session.
+    explained. If there are more groups, those with members that run or have succeeded come first.
+    The start times of the groups come from a simulation of the first `groups_max` waiting jobs of
+    each queue (`start_estimate`). If `has_changed` is False, nothing has changed since the last
+    session. Then no group starts in the next session.
     """
     session = open_session(composition, cluster, now)
     try:

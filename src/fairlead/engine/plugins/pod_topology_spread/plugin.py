@@ -185,9 +185,9 @@ class PodTopologySpread:
 
         The removal of a pod changes the verdict on its node only if a constraint selects the pod.
         The removal can change the verdict from rejection to acceptance, but not the other way
-        round. The reason: the removal lowers the count of the node's own domain, and it lowers the
-        lowest count of all domains by no more than that. So the difference of the two counts, which
-        is compared with maxSkew, never grows.
+        round. The reason: the removal lowers the count of the domain of the node. It lowers the
+        lowest of the counts of all domains by the same amount at most. So the difference of the two
+        counts, which is compared with maxSkew, never grows.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index)]

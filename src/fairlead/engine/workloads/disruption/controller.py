@@ -137,8 +137,8 @@ class Disruption:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Sync the budgets that are due, and reset stale DisruptionTarget conditions.
 
-        A budget is due when one of its granted evictions has expired, or some time after a write of
-        its status was refused.
+        A budget is due when one of its granted evictions has expired. It is also due when the delay
+        after a refused write of its status has passed.
         """
         commands = self._stale.reset_stale(now)
         for namespace, name in self._rechecks.pop_due(now):

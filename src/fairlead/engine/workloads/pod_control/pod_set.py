@@ -301,7 +301,8 @@ class PodSet:
     def remove(self, pod: Pod, slot: str, *, has_left: bool = False) -> PodState | None:
         """Remove `pod`; return its last state, or None if the pod was unknown.
 
-        If `has_left` is set, the pod has lost its owner but still exists, so it has not ended.
+        `has_left` is set if the pod has lost its owner but still exists. Such a pod does not count
+        as ended.
         """
         before = self._state(pod)
         if before is None:

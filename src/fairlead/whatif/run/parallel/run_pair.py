@@ -82,7 +82,7 @@ def run_pair(
 
 
 def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
-    """Return whether `next_end` is before or at the end of `after`, the run with the change.
+    """Return whether the run `after`, with the change, ends at `next_end` or later.
 
     `next_end` is the time at which a pod or Job would have ended by itself if the run without the
     change had continued; None if there is no such time. If the result is True, the run without the

@@ -44,7 +44,7 @@ def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
 def check_new_event(obj: Json) -> Causes:
     """Yield the errors of a new event that a client sent as events.k8s.io/v1.
 
-    `obj` is this event in the form of core/v1.
+    `obj` is the same event, converted to core/v1.
     """
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))

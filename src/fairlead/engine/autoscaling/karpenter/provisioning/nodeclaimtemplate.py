@@ -27,8 +27,8 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
 class NodeClaimTemplate(Struct, frozen=True, eq=False):
     """The template of a NodePool's nodes.
 
-    `table` contains the instance types of the NodePool. `options` is a mask of the types that its
-    nodes can have.
+    `table` contains the instance types of the NodePool. `options` is a mask over `table`. It
+    selects the types that a node of this template can have.
     """
 
     pool: NodePool

@@ -31,10 +31,10 @@ _encode = msgspec.json.Encoder().encode
 class FailedAttempt(Struct, frozen=True):
     """A failed attempt to place a pod.
 
-    A relaxation step removes one preference of the pod. All nodes were tried before the first step,
-    and again after each step. `reasons` are the texts of these steps, and `refusals` are the
-    results of the last try. `hosts` is the number of placeholders for hostnames that the attempt
-    used.
+    All nodes were tried. Then preferences of the pod were removed, one after another, and all nodes
+    were tried again after each removal. `reasons` has a text for each removal. `refusals` are the
+    results after the last removal. `hosts` is the number of placeholders for hostnames that the
+    attempt used.
     """
 
     refusals: list[AddRefusal]
