@@ -611,6 +611,13 @@ CASES = [
          ("--batch-config: ", "single-pods is for simulations")),
     Case("loss without a data directory", "up --accept-loss", ("--accept-loss: needs --data-dir",)),
     Case("level without audit log", "up --audit-level Request", ("--audit-level: needs --audit",)),
+    *(snapshot(f"a NodePool with malformed {field} in a local cluster", documents(NODE, pool),
+               f"NodePool p: {field}", arguments=f"up --snapshot dump.yaml --autoscale {chosen}")
+      for field, pool, chosen in (
+          ("spec.limits.cpu", NODE_POOL.replace("{}", "{limits: {cpu: lots}}"), "karpenter"),
+          ("spec.disruption", NODE_POOL.replace("{}", "{disruption: {consolidateAfter: 5x}}"),
+           "auto"),
+      )),
     Case("instance types of a local cluster", "up --instance-types types.csv",
          ("--instance-types: needs --autoscale karpenter",)),
     Case("node groups of Karpenter", "up --autoscale karpenter --node-groups g.yaml",

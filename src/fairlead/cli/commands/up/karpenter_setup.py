@@ -25,6 +25,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
     types_of_nodes,
 )
+from fairlead.whatif.configuration.autoscaling.karpenter.config import refuse_invalid
 from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import labels_of_all
 from fairlead.whatif.configuration.autoscaling.place_label import (
     labels_of_offerings,
@@ -53,6 +54,8 @@ def karpenter_setup(
     node has an instance type, Fairlead's own instance types are used. Raises InputError.
     """
     objects = () if snapshot is None else snapshot.manifests
+    # The API server does not validate custom resources of a snapshot that it loads.
+    refuse_invalid(objects)
     nodes = sorted((one.node for one in objects if one.kind is NODE), key=name_of_node)
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]
     if file is not None:
