@@ -130,14 +130,45 @@ def test_a_start_in_the_background_prints_its_notices(fairlead, tmp_path):
     assert "with --keep-time, the clock starts at that time" in started.stderr
 
 
-@pytest.mark.parametrize("pid", ["-1", "0", "99999999999"])
-def test_a_damaged_state_file_ends_no_process(fairlead, tmp_path, pid):
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"pid": -1, "line": "x"}', "is damaged"),
+        ('{"pid": 0, "line": "x"}', "is damaged"),
+        ('{"pid": 99999999999, "line": "x"}', "is damaged"),
+        (
+            '{"pid": 2147483647, "line": "x"}',
+            "process 2147483647 cannot be ended (No such process)",
+        ),
+        ("{", "is damaged"),
+    ],
+)
+def test_a_damaged_state_file_ends_no_process(fairlead, tmp_path, content, problem):
     state = tmp_path / f"fairlead-up-{os.getuid()}.json"
-    state.write_text(f'{{"pid": {pid}, "line": "x"}}')
+    state.write_text(content)
     with state.open("r+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = fairlead("down")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"fairlead: {state}: {problem}")
+    assert done.stderr.endswith("; end the process that has this file open\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_down_does_not_end_the_process_of_an_earlier_cluster_during_a_start(fairlead, tmp_path):
+    """The state file of a killed cluster remains, and its process id can belong to another one."""
+    state = tmp_path / f"fairlead-up-{os.getuid()}.json"
+    dump = tmp_path / "dump"
+    os.mkfifo(dump)
+    with subprocess.Popen(["sleep", "60"]) as other:
+        state.write_text(f'{{"pid": {other.pid}, "line": "x"}}')
+        up = [sys.executable, "-P", "-m", "fairlead.cli", "up", "--detach", "--snapshot", str(dump)]
+        with subprocess.Popen(up, stderr=subprocess.DEVNULL) as start:
+            with dump.open("w"):  # waits until the new process reads the dump
+                assert "a cluster is just starting" in fairlead("down").stderr
+            assert start.wait() == 2
+        assert other.poll() is None
+        other.kill()
 
 
 def test_no_file_of_the_current_directory_runs_in_the_background(fairlead, tmp_path, monkeypatch):

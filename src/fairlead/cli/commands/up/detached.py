@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # `fairlead down` must not import the server
 STOP_SECONDS_MAX: Final = 30.0
 _LOOK_SECONDS: Final = 0.05
 _LOG_BYTES_MAX: Final = 1 << 16
+_STATE_BYTES_MAX: Final = 1 << 16
+_OTHER_PROCESS: Final = "end the process that has this file open"
 DETACH: Final = "--detach"
 DOWN_NAME_HELP: Final = "End the cluster that `fairlead up --detach --name NAME` started."
 
@@ -68,11 +70,12 @@ def start_detached(options: UpOptions) -> int:
     name = options.name
     with _opened(name, ".json") as state, _opened(name, ".log") as log:
         if not _is_locked_by_us(state):
-            problem = f"a {_titled(name)} is already running ({_described(_read(state))})"
+            problem = f"a {_titled(name)} is already running ({_described(_read(state, name))})"
             raise InputError(DETACH, f"{problem}; to start another cluster, choose another --name")
         # `fairlead down` has removed the file since it was opened here.
         if not os.fstat(state).st_nlink:
             raise InputError(DETACH, "the last cluster is just ending; try again")
+        os.ftruncate(state, 0)  # the process in it has ended
         os.ftruncate(log, 0)
         arguments = [each for each in sys.argv[1:] if each.partition("=")[0] != DETACH]
         process = subprocess.Popen(  # noqa: S603 - our own command, with its arguments
@@ -92,7 +95,6 @@ def start_detached(options: UpOptions) -> int:
             _remove_files(name)
             return code
         link = process.stdout.readline().decode() if options.dashboard else ""
-        os.ftruncate(state, 0)
         os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
         _print_log(log)  # notices, such as the age of the dump
     print(f"{line}\n{link}", end="")
@@ -111,7 +113,7 @@ def running_cluster(name: str) -> DetachedCluster | None:
         check_cluster_name(name)
         if _path(name, ".json").exists():
             with _opened(name, ".json") as state:
-                return None if _is_locked_by_us(state) else _read(state)
+                return None if _is_locked_by_us(state) else _read(state, name)
     return None
 
 
@@ -125,10 +127,14 @@ def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
         if _is_locked_by_us(state):
             _remove_files(name)
             raise InputError("down", _not_running(name))
-        cluster = _read(state)
+        cluster = _read(state, name)
         if cluster is None:
             raise InputError("down", "a cluster is just starting; try again")
-        os.kill(cluster.pid, signal.SIGTERM)
+        try:
+            os.kill(cluster.pid, signal.SIGTERM)
+        except OSError as cause:
+            problem = f"process {cluster.pid} cannot be ended ({cause.strerror}); {_OTHER_PROCESS}"
+            raise InputError(str(_path(name, ".json")), problem) from None
         deadline = time.monotonic() + STOP_SECONDS_MAX  # noqa: TID251 - of another process
         while not _is_locked_by_us(state):
             if time.monotonic() > deadline:  # noqa: TID251
@@ -213,12 +219,20 @@ def _is_locked_by_us(state: int) -> bool:
     return True
 
 
-def _read(state: int) -> DetachedCluster | None:
-    """Return the content of the state file; None if the cluster is not ready yet."""
-    try:
-        return msgspec.json.decode(os.pread(state, 1 << 16, 0), type=DetachedCluster)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+def _read(state: int, name: str) -> DetachedCluster | None:
+    """Return the content of the state file, which a cluster `name` has locked.
+
+    Returns None if the file is empty: the cluster is not ready yet. Raises InputError if the file
+    is damaged.
+    """
+    content = os.pread(state, _STATE_BYTES_MAX, 0)
+    if not content:
         return None
+    try:
+        return msgspec.json.decode(content, type=DetachedCluster)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        problem = f"is damaged, so the process of the cluster is unknown; {_OTHER_PROCESS}"
+        raise InputError(str(_path(name, ".json")), problem) from None
 
 
 def _described(cluster: DetachedCluster | None) -> str:
