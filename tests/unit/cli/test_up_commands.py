@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.cli.commands.up.failed_start import NO_CLUSTER
+from fairlead.cli.main import run
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 
@@ -176,6 +178,64 @@ def test_no_file_of_the_current_directory_runs_in_the_background(fairlead, tmp_p
     monkeypatch.chdir(tmp_path)
     started = fairlead("up", "--detach", "--nodes", "1")
     assert (started.returncode, fairlead("down").returncode) == (0, 0)
+
+
+@pytest.mark.parametrize("source", ["--snapshot=-", "--snapshot=/dev/fd/{}"])
+def test_a_cluster_in_the_background_reads_an_open_file(fairlead, tmp_path, source):
+    """A shell passes `<(COMMAND)` as /dev/fd/N."""
+    dump = tmp_path / "dump.yaml"
+    dump.write_text(OLD_NODE)
+    with dump.open() as file:
+        name = source.format(file.fileno())
+        command = [sys.executable, "-P", "-m", "fairlead.cli", "up", "--detach", name]
+        started = subprocess.run(
+            command,
+            stdin=file,
+            pass_fds=(file.fileno(),),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert fairlead("down").returncode == 0
+    assert "  # 1 node; fairlead down ends it" in started.stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "words"),
+    [
+        ("exit 0", 2, "the new process ended before the cluster was ready\n"),
+        ("kill -9 $$", 2, "the new process ended before the cluster was ready (signal 9)\n"),
+        ("exit 143", 2, "the new process ended before the cluster was ready (signal 15)\n"),
+        ("echo no >&2; exit 70", 70, "no\n"),
+    ],
+)
+def test_a_start_in_the_background_fails_if_its_process_ends_early(
+    tmp_path, monkeypatch, capsys, script, code, words
+):
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(program))
+    assert run(["up", "--detach"]) == code
+    assert capsys.readouterr().err.endswith(words)
+
+
+def test_an_interrupted_start_leaves_no_process_in_the_background(fairlead, tmp_path):
+    dump = tmp_path / "dump"
+    os.mkfifo(dump)
+    up = [sys.executable, "-P", "-m", "fairlead.cli", "up", "--detach", "--snapshot", str(dump)]
+    with (
+        subprocess.Popen(up, stdout=subprocess.DEVNULL) as start,
+        dump.open("w") as file,  # waits until the new process reads the dump
+    ):
+        start.send_signal(signal.SIGINT)
+        assert start.wait() == 130
+        [state] = tmp_path.glob("fairlead-up-*.json")
+        with state.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # waits until the new process has ended
+        with pytest.raises(BrokenPipeError):
+            os.write(file.fileno(), b"x")
 
 
 def test_a_log_with_content_is_kept(fairlead, tmp_path):

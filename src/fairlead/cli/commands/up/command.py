@@ -240,7 +240,8 @@ def up(
         controllers=controllers,
         release=read_release(release.choice),
         logging=log.logging_with_warnings(),
-        limited=() if file is None else read_limited_resources(file),
+        # With --detach, the new process reads the file, which can be standard input.
+        limited=() if file is None or detach else read_limited_resources(file),
         limits_file=file,
     )
     if detach:

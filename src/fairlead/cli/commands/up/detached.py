@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -37,6 +38,8 @@ if TYPE_CHECKING:  # `fairlead down` must not import the server
 STOP_SECONDS_MAX: Final = 30.0
 _LOOK_SECONDS: Final = 0.05
 _LOG_BYTES_MAX: Final = 1 << 16
+_STDIN: Final = 0
+_DESCRIPTOR_PATH: Final = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 _STATE_BYTES_MAX: Final = 1 << 16
 _OTHER_PROCESS: Final = "end the process that has this file open"
 DETACH: Final = "--detach"
@@ -62,7 +65,7 @@ def start_detached(options: UpOptions) -> int:
     Waits until the cluster is ready or has failed. The new process gets the arguments of this
     process, except --detach. Raises InputError if an option is invalid, or if `options` contain a
     command to run with the cluster. Also raises InputError if this user already has a cluster of
-    this name in the background.
+    this name in the background, or if the new process ends without an error.
     """
     options.check()
     if options.command:
@@ -78,27 +81,72 @@ def start_detached(options: UpOptions) -> int:
         os.ftruncate(state, 0)  # the process in it has ended
         os.ftruncate(log, 0)
         arguments = [each for each in sys.argv[1:] if each.partition("=")[0] != DETACH]
+        read = set(_descriptors(options))
         process = subprocess.Popen(  # noqa: S603 - our own command, with its arguments
             # -P: no file of the current directory, such as calendar.py, replaces a module.
             [sys.executable, "-P", "-m", "fairlead.cli", *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=None if _STDIN in read else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            pass_fds=(state,),  # The new process inherits the lock, and holds it while it runs.
+            # The new process inherits the lock on the state file, and holds it while it runs.
+            pass_fds=(state, *read - {_STDIN}),
             start_new_session=True,
         )
         assert process.stdout is not None
-        line = process.stdout.readline().decode().strip().replace("Ctrl-C", _down(name))
-        if not line:
-            code = process.wait()
-            _print_log(log)
-            _remove_files(name)
-            return code
-        link = process.stdout.readline().decode() if options.dashboard else ""
-        os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
-        _print_log(log)  # notices, such as the age of the dump
+        with _ended_after_failure(process), process.stdout as output:
+            line = output.readline().decode().strip().replace("Ctrl-C", _down(name))
+            if not line:
+                code = process.wait()
+                _print_log(log)
+                _remove_files(name)
+                return _error_code(code)
+            link = output.readline().decode() if options.dashboard else ""
+            os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
+            _print_log(log)  # notices, such as the age of the dump
     print(f"{line}\n{link}", end="")
     return exit_code.SUCCESS
+
+
+def _descriptors(options: UpOptions) -> Iterator[int]:
+    """Yield the descriptors of open files that `options` name for reading: `-` or /dev/fd/N.
+
+    A shell replaces `<(COMMAND)` by such a name.
+    """
+    for path in (
+        options.snapshot,
+        options.autoscale.node_groups,
+        options.instance_types,
+        options.limits_file,
+    ):
+        if path in ("-", "/dev/stdin"):
+            yield _STDIN
+        elif path and (found := _DESCRIPTOR_PATH.fullmatch(path)):
+            # If it is not open, or not for child processes, the new process refuses the path.
+            with suppress(OSError, OverflowError):
+                if os.get_inheritable(int(found[1])):
+                    yield int(found[1])
+
+
+@contextmanager
+def _ended_after_failure(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End `process` if the `with` block fails, for example because the user interrupts it."""
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        raise
+
+
+def _error_code(code: int) -> int:
+    """Return the exit code for a process that ended with `code` before its cluster was ready.
+
+    Raises InputError if the process has printed no error: a signal ended it, or it succeeded.
+    """
+    if 0 < code < exit_code.SIGNALLED:
+        return code
+    number = abs(code) % exit_code.SIGNALLED
+    why = f" (signal {number})" if number else ""
+    raise InputError(DETACH, f"the new process ended before the cluster was ready{why}")
 
 
 def _print_log(log: int) -> None:
