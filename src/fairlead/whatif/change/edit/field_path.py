@@ -3,7 +3,8 @@
 A step of the path is a field name, or text in brackets. For a map, the text in brackets is a key
 (`metadata.labels[example.com/tier]`), with or without quotes. For a list, the text is the index of
 an item, or the value of the item's merge key. Missing objects in the path are created, but missing
-list items are not created.
+list items are not created. If a kind has no schema, a number in brackets is the index of an item,
+and a number in quotes is a key.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema are read as YAML, and so are
@@ -75,14 +76,15 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[s
     done, place = "", _Place({"": obj}, "", schema)
     keys: list[str | int] = []
     in_map = ""  # the path of the map in which the last step is a key without brackets
-    for step, is_key in tuple(_steps(path)):  # checks the whole path first
+    for step, is_key, is_quoted in tuple(_steps(path)):  # checks the whole path first
         if in_map and place.schema is not None and place.schema.type in _TEXTS:
             key = path.removeprefix(f"{in_map}.").replace("\\", "")
             raise SetFieldError(path, f"a key with dots is written in brackets: {in_map}[{key}]")
         is_map = place.schema is not None and place.schema.type is Type.MAP
         in_map = done if is_map and not is_key else ""
         done += f"[{step}]" if is_key else f"{'.' if done else ''}{step}"
-        place = _inner(place, step, done, creates=text != "null")
+        may_be_index = is_key and not is_quoted and _is_number(step)
+        place = _inner(place, step, done, creates=text != "null", may_be_index=may_be_index)
         keys.append(place.key)
     if text == "null":
         _remove(place)
@@ -91,33 +93,37 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[s
     return tuple(keys)
 
 
-def _steps(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield (step, whether it is in brackets) for each step of `path`. Raises SetFieldError."""
+def _steps(path: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield (step, whether it is in brackets, whether it is in quotes) for each step of `path`.
+
+    Raises SetFieldError.
+    """
     end = 0
     for match in _STEP.finditer(path):
         if match.start() != end:
             break
         end = match.end()
         if match["field"] is not None:
-            yield match["field"], False
+            yield match["field"], False, False
         else:
-            yield match["key"], True
+            yield match["key"], True, bool(match["quote"])
     if not path or end != len(path):
         raise SetFieldError(path, "is not a path such as spec.template.spec.containers[0].image")
 
 
-def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
+def _inner(place: _Place, step: str, done: str, *, creates: bool, may_be_index: bool) -> _Place:
     """Return the place that `step` selects in the value at `place`.
 
     If there is no value at `place`, an empty object is used instead. If `creates` is set, this
-    object is also stored at `place`. Raises SetFieldError if the value has no place for
-    `step`. The error's `field` is `done`, the path that ends with `step`.
+    object is also stored at `place`. `may_be_index` tells whether `step` is written as the index of
+    an item. Raises SetFieldError if the value has no place for `step`. The error's `field` is
+    `done`, the path that ends with `step`.
     """
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type
     value = _present(place)
     if value is None:
-        if kind is Type.LIST:
+        if kind is Type.LIST or (kind is None and may_be_index):
             raise SetFieldError(done, "the list is empty; set it as a whole")
         value = {}
         if creates:
@@ -149,7 +155,7 @@ def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
     `step` is the index itself, or the value of the item's field `merge_key`. `done` is the path up
     to `step`. Raises SetFieldError.
     """
-    if step.isascii() and step.isdigit() and len(step) < _DIGITS_MAX:
+    if _is_number(step):
         if int(step) < len(items):
             return int(step)
         count = "is 1 item" if len(items) == 1 else f"are {len(items)} items"
@@ -161,6 +167,10 @@ def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
             return number
     known = known_names(step, (name for _, name in named))
     raise SetFieldError(done, f"no item has this {key}; {known}")
+
+
+def _is_number(step: str) -> bool:
+    return step.isascii() and step.isdigit() and len(step) < _DIGITS_MAX
 
 
 def _remove(place: _Place) -> None:

@@ -83,6 +83,18 @@ def test_a_custom_resource_takes_any_field_and_yaml():
     assert policies == [{"mode": "Off", "is": True}, "on"]
 
 
+def test_an_index_into_a_missing_list_of_a_custom_resource_is_refused():
+    """Without a schema, the index would become a key of a new object."""
+    with pytest.raises(SetFieldError) as caught:
+        changed("spec.budgets[0].nodes", "1", None, {"spec": {}})
+    assert (caught.value.field, caught.value.problem) == (
+        "spec.budgets[0]",
+        "the list is empty; set it as a whole",
+    )
+    assert changed('spec.map["0"]', "1", None, {}) == {"spec": {"map": {"0": 1}}}
+    assert changed("spec.list[0]", "1", None, {"spec": {"list": [2]}}) == {"spec": {"list": [1]}}
+
+
 @pytest.mark.parametrize(
     ("path", "text", "said"),
     [
