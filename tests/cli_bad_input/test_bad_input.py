@@ -610,6 +610,10 @@ CASES = [
          "run --kubeconfig k --controllers scheduler,batch --batch-config single-pods",
          ("--batch-config: ", "single-pods is for simulations")),
     Case("loss without a data directory", "up --accept-loss", ("--accept-loss: needs --data-dir",)),
+    Case("a file as a data directory", "up --data-dir c.yaml",
+         ("--data-dir: c.yaml: is not a directory\n",), (("c.yaml", NODE),)),
+    Case("a backup restored to a file", "restore b.tar --data-dir c.yaml",
+         ("--data-dir: c.yaml: is not a directory\n",), (("b.tar", ""), ("c.yaml", NODE))),
     Case("level without audit log", "up --audit-level Request", ("--audit-level: needs --audit",)),
     *(snapshot(f"a NodePool with malformed {field} in a local cluster", documents(NODE, pool),
                f"NodePool p: {field}", arguments=f"up --snapshot dump.yaml --autoscale {chosen}")

@@ -97,6 +97,8 @@ def restore(
         raise InputError("restore", str(cause)) from None
     except OSError as cause:
         name = str(cause.filename or file)
+        if name == str(data_dir) and isinstance(cause, FileExistsError | NotADirectoryError):
+            raise InputError("--data-dir", "is not a directory", object_name=name) from None
         raise InputError("restore", cause.strerror or str(cause), object_name=name) from None
     print(f"restored: {data_dir}", file=sys.stderr)
     return exit_code.SUCCESS

@@ -392,7 +392,8 @@ def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
 
 def _data_dir_error(cause: Exception) -> InputError:
     if isinstance(cause, OSError) and cause.filename:
-        problem = cause.strerror or str(cause)
+        is_file = isinstance(cause, FileExistsError)
+        problem = "is not a directory" if is_file else cause.strerror or str(cause)
         return InputError("--data-dir", problem, object_name=str(cause.filename))
     return InputError("--data-dir", str(cause))
 
