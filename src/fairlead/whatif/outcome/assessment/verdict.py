@@ -924,9 +924,10 @@ def _displaced(effect: Effect) -> str | None:
     back = _recovered(effect)
     awaited = {one.pod.key: one for one in effect.awaited_returns}
     late = [awaited[pod.key] for pod in back if pod.key in awaited]
-    back = [pod for pod in back if pod.key not in awaited and not pod.has_negative_priority]
+    negative = _negative_keys(effect)
+    back = [pod for pod in back if pod.key not in awaited and pod.key not in negative]
     sentences = (
-        _displaced_again(effect, back),
+        _displaced_again(effect, back, negative=False),
         _late(effect, late),
         _displaced_not_started(effect),
     )
@@ -936,8 +937,21 @@ def _displaced(effect: Effect) -> str | None:
 def _negative_priority_displaced(effect: Effect) -> str | None:
     """Return a sentence about displaced pods with a negative priority that run again, or None."""
     awaited = {one.pod.key for one in effect.awaited_returns}
-    pods = [pod for pod in _recovered(effect) if pod.has_negative_priority]
-    return _displaced_again(effect, [pod for pod in pods if pod.key not in awaited])
+    negative = _negative_keys(effect)
+    pods = [pod for pod in _recovered(effect) if pod.key in negative]
+    return _displaced_again(effect, [pod for pod in pods if pod.key not in awaited], negative=True)
+
+
+def _negative_keys(effect: Effect) -> set[str]:
+    """Return the keys of the pods that had a negative priority when they were displaced.
+
+    The pods that replace them can have another priority if the change sets another default. A pod
+    on a deleted node is not evicted; it had the priority that it has without the change.
+    """
+    found, without = effect.difference, effect.without.pods
+    left = {one.pod.key: one.pod for one in (*found.evicted[::-1], *found.preempted[::-1])}
+    pods = (left.get(pod.key) or without.get(pod.key, pod) for pod in found.displaced)
+    return {pod.key for pod in pods if pod.has_negative_priority}
 
 
 def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
@@ -954,20 +968,21 @@ def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
     return f"{who} {are} displaced and {run} again only when {back}, after {after}."
 
 
-def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
+def _displaced_again(effect: Effect, back: Sequence[PodEnd], *, negative: bool) -> str | None:
     """Return a sentence about displaced pods that run again (`back`); None without such pods.
 
-    Either all pods of `back` have a negative priority, or none.
+    `negative` tells whether all of them had a negative priority, or none.
     """
     if not back:
         return None
-    changed, negative = effect.changed, back[0].has_negative_priority
+    changed = effect.changed
     after = max(changed.after_start(pod.started_at or 0) for pod in back)
-    alike = [pod for pod in effect.difference.displaced if pod.has_negative_priority is negative]
+    negative_keys = _negative_keys(effect)
+    alike = [one for one in effect.difference.displaced if (one.key in negative_keys) is negative]
     all_of_them = len(back) == len(alike)
     run = "runs again" if len(back) == 1 else "all run again" if all_of_them else "run again"
     victims = (one.pod for one in effect.difference.preempted)
-    preempted = len({pod.key for pod in victims if pod.has_negative_priority is negative})
+    preempted = len({pod.key for pod in victims if (pod.key in negative_keys) is negative})
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
     displaced = "is displaced" if len(back) == 1 else "are displaced"
     when = f" {'after' if len(back) == 1 else 'within'} {_time(after)}"

@@ -816,6 +816,17 @@ def test_displaced_pods_with_a_negative_priority_come_after_other_pods():
     )
 
 
+def test_the_priority_of_a_displaced_pod_decides_not_that_of_its_replacement():
+    """The change can set another default priority, which only new pods get."""
+    replacement = pod("p", "b", 9, priority=-5)
+    drained = outcome(replacement, evicted=(evicted(HERE),))
+    deleted = outcome(replacement, nodes=("b",))
+    for changed in (drained, deleted):
+        first = verdict_of(effect_of(outcome(HERE), changed)).findings[0]
+        assert first.kind is OutcomeKind.DISPLACED
+        assert first.sentence == "1 pod of deploy/ns/web is displaced and runs again after 9s."
+
+
 @pytest.mark.parametrize("highest", [-1, 0])
 def test_a_workload_with_a_negative_priority_does_not_starve(highest):
     """The priorities of all pods of the workload decide, not only that of the last victim."""
