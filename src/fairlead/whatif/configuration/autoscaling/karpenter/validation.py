@@ -26,6 +26,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodePoolBudget,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.budget import DRIFTED, EMPTY, UNDERUTILIZED
+from fairlead.engine.core.cron_schedule import EVERY
 from fairlead.whatif.configuration.autoscaling.new_node_validation import (
     Problems,
     amount_problems,
@@ -90,7 +91,7 @@ def _budget_problems(path: str, budget: NodePoolBudget) -> Problems:
         yield f"{path}.nodes", f"{budget.nodes!r} is not a number, or a percentage up to 100%"
     if (budget.schedule is None) != (budget.duration is None):
         yield path, "schedule and duration must be stated together or not at all"
-    if budget.schedule is not None and (problem := schedule_problem(budget.schedule)):
+    if budget.schedule is not None and (problem := _schedule_problem(budget.schedule)):
         yield f"{path}.schedule", problem
     duration = budget.duration
     if duration is not None and not _BUDGET_DURATION.fullmatch(duration):
@@ -100,6 +101,12 @@ def _budget_problems(path: str, budget: NodePoolBudget) -> Problems:
     for index, reason in enumerate(budget.reasons or ()):
         if reason not in _REASONS:
             yield f"{path}.reasons[{index}]", _no_choice(reason, _REASONS)
+
+
+def _schedule_problem(text: str) -> str:
+    if text.startswith(EVERY):  # valid for CronJobs, but refused by the pattern of this field
+        return f"{text!r} is an interval, not a cron expression or a name such as @daily"
+    return schedule_problem(text)
 
 
 def _template_problems(pool: NodePool) -> Problems:

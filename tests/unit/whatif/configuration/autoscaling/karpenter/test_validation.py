@@ -59,6 +59,10 @@ def test_node_pools_that_a_cluster_accepts_are_accepted(spec):
             "disruption.budgets[0].schedule: expected exactly 5 fields",
         ),
         (
+            budgets(schedule="@every 5m", duration="1h"),
+            "disruption.budgets[0].schedule: '@every 5m' is an interval, not a cron expression",
+        ),
+        (
             budgets(schedule="@daily", duration="soon"),
             "disruption.budgets[0].duration: 'soon' is not a duration",
         ),
