@@ -155,6 +155,7 @@ CLAIM = (
     CORE + "PersistentVolumeClaim\nmetadata: {name: c, namespace: shop}\n"
     "spec: {resources: {requests: {storage: %s}}}\n"
 )
+STORAGE_CLASS = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s}\n%s\n"
 VOLUME = CORE + "PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: %s}}\n"
 REQUIREMENT = (
     "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
@@ -826,6 +827,14 @@ CASES = [
         "Namespace shop: status: Expected `object`, got `str`"),
     snapshot("a claim of lots", documents(NODE, CLAIM % "lots"),
              "PersistentVolumeClaim shop/c: spec.resources.requests[storage]: Invalid value"),
+    *(snapshot(f"a storage class with a malformed {field}", documents(NODE, STORAGE_CLASS % text),
+               f"StorageClass s: {field}: {problem}")
+      for field, text, problem in (
+          ("provisioner", 'provisioner: ""', "Required value"),
+          ("allowedTopologies[0].matchLabelExpressions[0].values",
+           "provisioner: p\nallowedTopologies: [{matchLabelExpressions: [{key: zone}]}]",
+           "Required value"),
+      )),
     snapshot("a volume of lots", documents(NODE, VOLUME % "lots"),
              "PersistentVolume v: spec.capacity[storage]: Invalid value"),
     snapshot("a YAML list that is cut off", "apiVersion: v1\nitems:\n- apiVersion: v1\n"

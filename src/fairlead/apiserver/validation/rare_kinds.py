@@ -20,6 +20,7 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     ResourceClaim,
     ResourceSlice,
+    StorageClass,
     Unstructured,
     VolumeNodeAffinity,
 )
@@ -38,6 +39,7 @@ from fairlead.apiserver.validation.core.limit_form import check_limit_range_form
 from fairlead.apiserver.validation.core.limit_range import check_limit_range
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, check_quantities
 from fairlead.apiserver.validation.core.volume.claim import check_modes
+from fairlead.apiserver.validation.core.volume.persistent_volume import check_provisioning
 from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
 from fairlead.apiserver.validation.meta.selector import check_node_selector
 from fairlead.apiserver.validation.pod_group import (
@@ -63,6 +65,8 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
             requests = view.spec.resources.requests
             yield from check_modes("spec", view.spec.access_modes)
             yield from check_quantities("spec.resources.requests", requests)
+        case StorageClass():
+            yield from check_provisioning(obj)
         case HorizontalPodAutoscaler():
             yield from _check_replica_bounds(view.spec)
             yield from _check_policies((obj.get("spec") or {}).get("behavior") or {})

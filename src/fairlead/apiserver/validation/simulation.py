@@ -33,6 +33,7 @@ from fairlead.api.objects import (
     ResourceClaim,
     ResourceSlice,
     StatefulSet,
+    StorageClass,
     Unstructured,
 )
 from fairlead.apiserver.error import Cause
@@ -125,6 +126,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             | CSIStorageCapacity()
             | ResourceClaim()
             | ResourceSlice()
+            | StorageClass()
             | Unstructured()
         ):
             from fairlead.apiserver.validation.rare_kinds import check_rare  # noqa: PLC0415

@@ -230,16 +230,26 @@ def check_volume_update(old: Json, new: Json) -> Causes:
 
 def check_storage_class(obj: Json) -> Causes:
     """Yield the errors of a StorageClass."""
-    provisioner = obj.get("provisioner", "")
-    if not provisioner:
-        yield required("provisioner")
-    else:
-        yield from check_qualified_name("provisioner", provisioner.lower())
+    yield from _check_provisioner(obj)
     yield from check_parameters("parameters", obj.get("parameters") or {})
     yield from check_fields(
         "", "storage.v1.StorageClass", obj, "reclaimPolicy", "volumeBindingMode"
     )
     yield from _check_topologies("allowedTopologies", obj.get("allowedTopologies") or [])
+
+
+def check_provisioning(obj: Json) -> Causes:
+    """Yield the errors of the fields that decide whether and where volumes are provisioned."""
+    yield from _check_provisioner(obj)
+    yield from _check_topologies("allowedTopologies", obj.get("allowedTopologies") or [])
+
+
+def _check_provisioner(obj: Json) -> Causes:
+    provisioner = obj.get("provisioner", "")
+    if not provisioner:
+        yield required("provisioner")
+    else:
+        yield from check_qualified_name("provisioner", provisioner.lower())
 
 
 def check_parameters(field: str, parameters: Json) -> Causes:
