@@ -6,15 +6,15 @@
               terminating ──REMOVE──▶ gone
 
 If `accepts_pods` is configured, a kubelet also reports that it has accepted a pod (ACCEPT) or
-observed a changed spec (OBSERVE). The kubelet then also writes the last status of each pod before
-it removes the pod (REMOVE). A pod becomes ready some time after its start (READY). A pod becomes
-ready again after another controller has marked it not ready. If a client writes that a container of
-a running pod has stopped, the pod is not ready until a client writes that the container runs again.
-After the pod's machine was down, the containers start again (RESTART, `pod_workers`). A pod that is
-not admitted fails instead of starting (REJECT, `pod_admission`). A loaded pod never starts if its
-status shows that one of its containers failed to start. If `accepts_pods` is configured, a client
-can set the phase of a running pod to Failed or Succeeded. The kubelet then stops the pod's
-containers and completes the status (STOP).
+observed a changed spec or a missing list of containers (OBSERVE). The kubelet then also writes the
+last status of each pod before it removes the pod (REMOVE). A pod becomes ready some time after its
+start (READY). A pod becomes ready again after another controller has marked it not ready. If a
+client writes that a container of a running pod has stopped, the pod is not ready until a client
+writes that the container runs again. After the pod's machine was down, the containers start again
+(RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
+`pod_admission`). A loaded pod never starts if its status shows that one of its containers failed to
+start. If `accepts_pods` is configured, a client can set the phase of a running pod to Failed or
+Succeeded. The kubelet then stops the pod's containers and completes the status (STOP).
 
 Each pod waits for at most one act at a time. `next_act` computes it from the pod. The module
 `pod_workers` adds REJECT, RESTART, STOP for all other reasons, and OBSERVE for resizes. Containers
@@ -112,9 +112,19 @@ def next_act(
             return NextAct(Act.STOP, terminating_at + stopping_time(pod, config))
         return None
     due = earlier(end_due(pod, started_at, config), ready_due(pod, ready_at, config))
-    if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
+    if config.accepts_pods and not _is_observed(pod):
         return earlier(due, NextAct(Act.OBSERVE, started_at))
     return due
+
+
+def _is_observed(pod: Pod) -> bool:
+    """Return whether the status of the running `pod` is of its newest specification.
+
+    The status must also list the containers. Hand-written pods often lack this list.
+    """
+    if pod.spec.containers and not pod.status.container_statuses:
+        return False
+    return pod.status.observed_generation >= pod.metadata.generation
 
 
 def fails_to_start(pod: Pod) -> bool:

@@ -760,7 +760,10 @@ class PodWorkers(Struct):
             case Act.READY:
                 return pod_status.made_ready(worker.ref, ready, worker.deferral)
             case Act.OBSERVE:
-                is_up = worker.ready_at is not None and worker.ready_at <= now
+                # A pod without conditions counts as ready (`pod_set.ready_since`).
+                is_up = not worker.pod.status.conditions or (
+                    worker.ready_at is not None and worker.ready_at <= now
+                )
                 shown = ready if is_up else None
                 return pod_status.observed(worker.ref, worker.pod, shown, worker.deferral)
             case Act.REMOVE:

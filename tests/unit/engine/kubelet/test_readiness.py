@@ -21,7 +21,7 @@ def row(name, status, message=""):
     return {"type": name, "status": status, "message": message}
 
 
-def pod(*conditions, gates=(), generation=0, observed=0):
+def pod(*conditions, gates=(), generation=0, observed=0, containers=("c",)):
     return decode_as(
         Pod,
         {
@@ -34,6 +34,7 @@ def pod(*conditions, gates=(), generation=0, observed=0):
             "status": {
                 "phase": "Running",
                 "observedGeneration": observed,
+                "containerStatuses": [{"name": name} for name in containers],
                 "conditions": list(conditions),
             },
         },
@@ -121,3 +122,9 @@ def test_the_observed_generation_is_written_only_if_a_component_reads_it(
 ):
     one = pod(row("Ready", "True"), generation=generation, observed=observed)
     assert act_of(one, looks=looks) == (NextAct(Act.OBSERVE, NOW) if acts else None)
+
+
+def test_the_missing_statuses_of_containers_are_written_only_if_a_component_reads_them():
+    one = pod(row("Ready", "True"), containers=())
+    assert act_of(one, looks=True) == NextAct(Act.OBSERVE, NOW)
+    assert act_of(one) is None

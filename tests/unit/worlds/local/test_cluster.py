@@ -942,6 +942,31 @@ def test_a_hand_written_text_of_a_snapshot_can_be_changed(make_cluster):
     assert found["spec"]["dnsPolicy"] == "ClusterFirst", found
 
 
+@pytest.mark.parametrize(
+    ("conditions", "ready"),
+    [([], True), ([("Ready", "True")], True), ([("Ready", "False")], False)],
+)
+def test_a_hand_written_running_pod_gets_the_statuses_of_its_containers(
+    make_cluster, conditions, ready
+):
+    """A pod without conditions counts as ready."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    rows = [{"type": name, "status": status} for name, status in conditions]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+        "status": {"phase": "Running", "conditions": rows},
+    }
+    status = make_cluster(objects=(namespace, node, pod)).find("pod", "a")["status"]
+    [container] = status["containerStatuses"]
+    assert (container["name"], container["ready"]) == ("c", ready)
+    stated = {one["type"]: one["status"] for one in status["conditions"]}
+    assert stated["Ready"] == stated["ContainersReady"] == str(ready)
+
+
 GATEWAYS = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
