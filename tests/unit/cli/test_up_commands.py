@@ -278,6 +278,7 @@ def evaluated(fairlead):
         pytest.param("up --detach=maybe", id="--detach has the wrong type"),
         pytest.param("up --detach=yes --nodes ''", id="a value is empty"),
         pytest.param("up --detach -- true", id="a command is given"),
+        pytest.param(f"up --detach --name {'a' * 300}", id="the name is too long for a file"),
         pytest.param("--debug up --detach --nope", id="an option precedes the command"),
     ],
 )

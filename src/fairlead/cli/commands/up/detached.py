@@ -156,8 +156,11 @@ def _print_log(log: int) -> None:
 
 
 def running_cluster(name: str) -> DetachedCluster | None:
-    """Return the cluster `name` that runs in the background and is ready; None if there is none."""
-    with suppress(InputError):
+    """Return the cluster `name` that runs in the background and is ready; None if there is none.
+
+    The result is also None if the state file cannot be read.
+    """
+    with suppress(InputError, OSError):  # such as a name that is too long for a file
         check_cluster_name(name)
         if _path(name, ".json").exists():
             with _opened(name, ".json") as state:
