@@ -967,6 +967,26 @@ def test_a_hand_written_running_pod_gets_the_statuses_of_its_containers(
     assert stated["Ready"] == stated["ContainersReady"] == str(ready)
 
 
+@pytest.mark.parametrize("pod_range", ["fd00::/64", "10.7.0.9/24", "nonsense"])
+def test_pods_start_on_a_loaded_node_with_any_range_of_addresses(make_cluster, pod_range):
+    """A dump can come from an IPv6 cluster, and hand-written nodes are not validated."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n"},
+        "spec": {"podCIDR": pod_range, "podCIDRs": [pod_range]},
+        "status": {"allocatable": {"cpu": "4", "pods": "9"}},
+    }
+    version, kind, spec = HAND_WRITTEN["pods"]
+    pod = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+    cluster = make_cluster(objects=(namespace, node, pod))
+    cluster.pass_time(9)
+    status = cluster.find("pod", "a")["status"]
+    first = "10.7.0.1" if pod_range.startswith("10.7") else "10.200.0.1"
+    assert (status["phase"], status["podIP"]) == ("Running", first)
+
+
 GATEWAYS = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",

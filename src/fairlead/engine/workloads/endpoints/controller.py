@@ -4,7 +4,8 @@ The slices and Endpoints of a Service are written after all changes of the same 
 Slices and Endpoints are written only if their content changes. A slice has at most a hundred
 endpoints.
 
-Differs from upstream: IPv4 only.
+Differs from upstream: IPv4 only. Slices with other addresses, such as those of a dump, stay as they
+are.
 
 upstream: pkg/controller/endpointslice, staging/src/k8s.io/endpointslice/reconciler.go;
 pkg/controller/endpoint/endpoints_controller.go
@@ -200,6 +201,8 @@ class ServiceEndpoints:
             }
 
     def _observe_written(self, one: EndpointSlice | Endpoints) -> None:
+        if isinstance(one, EndpointSlice) and one.address_type != "IPv4":
+            return
         key = _service_key(one)
         state = self._states.get(key) if key is not None else None
         if isinstance(one, EndpointSlice):

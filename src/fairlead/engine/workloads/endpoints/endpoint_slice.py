@@ -97,11 +97,15 @@ class ServiceState(Struct):
 
 
 def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
-    """Yield the writes after which the slices of `state` contain exactly `endpoints`."""
+    """Yield the writes after which the slices of `state` contain exactly `endpoints`.
+
+    Endpoints with IPv6 addresses are left out.
+    """
     groups: dict[Ports, dict[str, Endpoint]] = {}
     labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
     for one in endpoints:
-        groups.setdefault(one.ports, {})[one.uid] = one
+        if one.is_ipv4:
+            groups.setdefault(one.ports, {})[one.uid] = one
     superfluous = dict(state.slices)
     made: list[CreateObject] = []
     # A Service without endpoints has one empty slice.

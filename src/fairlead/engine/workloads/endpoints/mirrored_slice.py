@@ -110,7 +110,9 @@ def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlic
         given = subset.get("ports") or ()
         ports = _ports(given)
         for address, is_ready in _addresses(subset):
-            family = f"IPv{ip_address(address['ip']).version}"
+            family = _family(address)
+            if not family:
+                continue
             wanted = found.setdefault((family, ports), DesiredSlice(_ports_json(given), family))
             entry = _entry(address, is_ready=is_ready)
             if entry not in wanted.entries:
@@ -118,6 +120,15 @@ def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlic
     for wanted in found.values():
         del wanted.entries[ADDRESSES_MAX:]
     return found
+
+
+def _family(address: Json) -> str:
+    """Return the address type of `address`; "" if it is no IP address, and thus not mirrored."""
+    # upstream: pkg/controller/endpointslicemirroring/utils.go:getAddressType
+    try:
+        return f"IPv{ip_address(address.get('ip', '')).version}"
+    except ValueError:
+        return ""
 
 
 def skipped(endpoints: Endpoints) -> int:

@@ -70,6 +70,12 @@ class Endpoint(Struct, frozen=True):
         hints = self._hints() if self.is_ready else {}
         return entry | ({"hints": hints} if hints else {})
 
+    @property
+    def is_ipv4(self) -> bool:
+        """Whether the address is an IPv4 address. Pods of a dump can have IPv6 addresses."""
+        # upstream: endpointslice/utils.go:getEndpointAddresses, which selects by family
+        return ":" not in self.address
+
     def _hints(self) -> Json:
         """Return the hints of the endpoint: the zone or node whose clients should use it."""
         # upstream: endpointslice/trafficdist/trafficdist.go:ReconcileHints

@@ -207,8 +207,15 @@ def generated_name(command: Command) -> str:
 
 @lru_cache(maxsize=NETWORKS_KEPT)
 def _hosts(network: str) -> tuple[int, int]:
-    """Return (first, last) address that pods of `network` can have, as integers."""
-    hosts = IPv4Network(network)
+    """Return (first, last) address that pods of `network` can have, as integers.
+
+    If `network` is not a range of IPv4 addresses, the range `_ANYWHERE` replaces it. Nodes of a
+    dump can have a range of IPv6 addresses, or a malformed one.
+    """
+    try:
+        hosts = IPv4Network(network, strict=False)
+    except ValueError:
+        hosts = IPv4Network(_ANYWHERE)
     is_tiny = hosts.num_addresses <= 2  # all addresses of such networks belong to hosts
     first, last = int(hosts.network_address), int(hosts.broadcast_address)
     return (first, last) if is_tiny else (first + 1, last - 1)

@@ -63,6 +63,34 @@ def test_a_service_without_pods_has_empty_endpoints(world):
     assert "subsets" not in world.get("Endpoints", "web")
 
 
+def test_ipv6_addresses_of_a_dump_are_neither_added_nor_removed(world, build):
+    """Only IPv4 slices are written; the API server refuses IPv6 addresses in them."""
+    loaded = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "web-6",
+            "namespace": "ns",
+            "labels": {
+                "kubernetes.io/service-name": "web",
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+            },
+        },
+        "addressType": "IPv6",
+        "endpoints": [{"addresses": ["fd00::1"]}],
+        "ports": [],
+    }
+    world.create(loaded)
+    world.create(service(ports=[PORT]))
+    world.create(pod(build, "a", "fd00::1"))
+    world.create(pod(build, "b", "10.0.0.2"))
+    found = {one["addressType"]: one["endpoints"] for one in slices(world)}
+    assert {key: [one["addresses"] for one in rows] for key, rows in found.items()} == {
+        "IPv4": [["10.0.0.2"]],
+        "IPv6": [["fd00::1"]],
+    }
+
+
 def test_pods_with_an_address_are_endpoints(world, build):
     world.create(service(ports=[PORT]))
     world.create(pod(build, "a", "10.0.0.1"))

@@ -138,6 +138,14 @@ def test_each_address_family_has_its_own_slice(world):
     assert sorted(one["addressType"] for one in slices(world)) == ["IPv4", "IPv6"]
 
 
+def test_an_address_that_is_no_ip_address_is_not_mirrored(world):
+    """Hand-written Endpoints of a dump are not validated."""
+    world.create(service())
+    world.create(endpoints("nonsense", "10.0.0.2"))
+    [one] = slices(world)
+    assert [entry["addresses"] for entry in one["endpoints"]] == [["10.0.0.2"]]
+
+
 @pytest.mark.parametrize("kind", ["Endpoints", "Service"])
 def test_slices_are_deleted_with_their_endpoints(world, kind):
     world.create(service())
