@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.objects import OwnerReference, Pod, ReplicaSet
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.original import original_name
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -168,6 +168,15 @@ def workload_of(pod: Pod) -> WorkloadRef:
         return WorkloadRef(POD, meta.namespace, original_name(pod))
     get = meta.labels.get
     return _workload_of_owner(owner, meta.namespace, get(_DEPLOYMENT_HASH), get(_ROLLOUT_HASH))
+
+
+def workload_of_replica_set(found: ReplicaSet) -> WorkloadRef:
+    """Return the workload of the pods that the ReplicaSet `found` creates (`workload_of`)."""
+    meta = found.metadata
+    labels = (found.spec.template.get("metadata") or {}).get("labels") or {}
+    owner = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name=meta.name)
+    digests = labels.get(_DEPLOYMENT_HASH), labels.get(_ROLLOUT_HASH)
+    return _workload_of_owner(owner, meta.namespace, *digests)
 
 
 # An owner reference keeps its hash, so a look-up takes a fifth of the time of the function.

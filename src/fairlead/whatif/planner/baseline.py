@@ -26,7 +26,6 @@ from fairlead.api.objects import (
     ReplicationController,
     StatefulSet,
 )
-from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DEPLOYMENT, JOB, NODE, POD
@@ -41,7 +40,12 @@ from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.input.document import parse_listings
 from fairlead.whatif.outcome.run_outcome import ObjectError, Preempted
-from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
+from fairlead.whatif.outcome.workload import (
+    WorkloadRef,
+    revision_of,
+    workload_of,
+    workload_of_replica_set,
+)
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.dump_activity import (
     DumpActivity,
@@ -306,23 +310,26 @@ def _wanted(model: ClusterModel) -> dict[WorkloadRef, int]:
     """Return the number of pods that each workload wants.
 
     The number is `spec.replicas`, or `spec.parallelism` of a Job that is not suspended. DaemonSets
-    and workloads in namespaces that are being deleted are left out.
+    and workloads in namespaces that are being deleted are left out. ReplicaSets whose Deployment or
+    Rollout the model lacks create their pods, too. Their pods count for this workload.
     """
-    wanted = {}
+    wanted = dict[WorkloadRef, int]()
+    of_replica_sets: Counter[WorkloadRef] = Counter()
     ending = ending_namespaces(model.objects)
     for found in model.objects:
         if found.metadata.namespace in ending:
             continue
         match found:
-            case ReplicaSet() if controller_of(found.metadata) is not None:
-                continue  # its pods are those of its Deployment
-            case Deployment() | ReplicaSet() | StatefulSet() | ReplicationController():
+            case ReplicaSet():
+                of_replica_sets[workload_of_replica_set(found)] += found.spec.replicas
+            case Deployment() | StatefulSet() | ReplicationController():
                 wanted[_ref(found)] = found.spec.replicas
             case Job():
                 wanted[_ref(found)] = 0 if found.spec.suspend else found.spec.parallelism
             case _:
                 pass
-    return wanted
+    # A Deployment in the model decides how many pods its ReplicaSets have.
+    return {**of_replica_sets, **wanted}
 
 
 def _ref(workload: ApiObject) -> WorkloadRef:

@@ -78,6 +78,31 @@ def test_a_dump_at_rest_is_the_baseline(snapshot, make, baseline):
     assert not any("lack" in note for note in base.notes)
 
 
+@pytest.mark.parametrize(
+    ("owner", "label", "workload"),
+    [
+        ("", "pod-template-hash", "deploy/default/web"),
+        ("Deployment", "pod-template-hash", "deploy/default/web"),
+        ("Rollout", "rollouts-pod-template-hash", "rollout/default/web"),
+    ],
+)
+def test_a_replica_set_whose_owner_the_dump_lacks_gets_its_pods(
+    snapshot, make, baseline, owner, label, workload
+):
+    """The pods count for the owner, whose name the label with the template hash shows."""
+    _, replica_set, pod = deployment(make, "web", ["a"])
+    labels = {"app": "web", label: "1"}
+    replica_set["spec"] |= {"replicas": 3}
+    replica_set["spec"]["template"]["metadata"] = {"labels": labels}
+    pod["metadata"]["labels"] = labels
+    [reference] = replica_set["metadata"].pop("ownerReferences")
+    if owner:
+        replica_set["metadata"]["ownerReferences"] = [{**reference, "kind": owner}]
+    base = baseline(snapshot(make.node("a"), replica_set, pod))
+    assert base.created == f"2 pods that workloads lack are created first: 2 of {workload}."
+    assert len(base.model.pods()) == 3
+
+
 def test_pods_that_cannot_be_created_do_not_change_the_baseline(snapshot, make, baseline):
     quota = {
         "apiVersion": "v1",
