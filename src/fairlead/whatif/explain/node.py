@@ -48,6 +48,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     Blocker,
     DrainPlanner,
     PlannedDrain,
+    first_in_words,
 )
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
 from fairlead.whatif.planner.node_drain.single_drain import (
@@ -224,7 +225,7 @@ def _verdict(
         return f"{name} can be drained: no pod on it has to move."
     provided = ""
     if emptied.first:
-        provided = f" if the pods of {listed(emptied.first)} are evicted first"
+        provided = f" if you evict {first_in_words(emptied.first)}"
     moves = ""
     if emptied.moves:
         # With lost or failing pods, the pods that move are not all pods that leave the node.

@@ -61,6 +61,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     Blocker,
     DrainPlanner,
     PlannedDrain,
+    first_in_words,
 )
 from fairlead.whatif.planner.node_drain.drain_run import (
     DrainPace,
@@ -86,6 +87,7 @@ from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
 _NAMED_MAX: Final = 5  # number of nodes that a proposed command names
+_ORDERS_NAMED_MAX: Final = 3  # number of orders of evictions, each with a sentence of its own
 _GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
 # New nodes beyond one for each blocked node: pods that are pending already can take their room.
 _MORE_NODES: Final = (0, 2, 4)
@@ -831,10 +833,17 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
     Also yield a sentence about pods that come back to their node.
     """
     picky = [drain for drain in drains if drain.first]
-    if picky:
-        owners = listed(sorted({owner for drain in picky for owner in drain.first}), 2)
-        nodes = listed([drain.node for drain in picky], 2)
-        yield f"On {nodes}, evict the pods of {owners} first: other pods could take their room."
+    orders: dict[tuple[str, ...], list[str]] = {}
+    for drain in picky:
+        orders.setdefault(drain.first, []).append(drain.node)
+    for first, names in islice(orders.items(), _ORDERS_NAMED_MAX):
+        evict = f"evict {first_in_words(first)}"
+        yield f"On {listed(names, 2)}, {evict}: other pods could take their room."
+    if rest := sum(map(len, islice(orders.values(), _ORDERS_NAMED_MAX, None))):
+        need = (
+            "needs an order of its evictions" if rest == 1 else "need an order of their evictions"
+        )
+        yield f"{counted(rest, 'more node')} {need}, too."
     unselected = [drain.node for drain in picky if not drain.first_commands]
     if unselected:
         yield (

@@ -164,7 +164,8 @@ class PlannedDrain(Struct, frozen=True):
     lost: tuple[str, ...] = ()  # the pods that nothing replaces, because they have no controller
     # The number of evictions that count against each budget.
     charged: dict[str, int] = field(default_factory=dict)
-    first: tuple[str, ...] = ()  # the workloads whose pods must be placed before the other pods
+    # The workloads whose pods must be placed before the other pods, in this order.
+    first: tuple[str, ...] = ()
     # The kubectl commands that evict the pods of `first`, one for each workload. () if no label
     # selector selects only the pods of one of these workloads.
     first_commands: tuple[str, ...] = ()
@@ -808,11 +809,16 @@ def _wrong_order(
     `unplaced` is the pod that finds no node in queue order. The field `edit` of the blocker
     contains the commands of `_commands_of_order`.
     """
-    why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
+    why, edit = _why(unplaced.message), f"evict {first_in_words(first)}"
     if commands := _commands_of_order(node, pods, first):
         edit += f": {', then '.join(commands)}; drain {node} when they run again"
     workload = unplaced.workload
     return Blocker(node, unplaced.pod.key, BlockCause.ORDER, workload, why, edit, workload=workload)
+
+
+def first_in_words(first: Sequence[str]) -> str:
+    """Return text such as `the pods of a first, then those of b` for the workloads in `first`."""
+    return f"the pods of {first[0]} first" + "".join(f", then those of {one}" for one in first[1:])
 
 
 def _commands_of_order(node: str, pods: Sequence[PodInfo], first: Sequence[str]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
     PlannedDrain,
     PodMove,
+    first_in_words,
 )
 from fairlead.whatif.planner.node_drain.unplaced_pod import with_preemption
 from fairlead.whatif.result.tabular_answer import (
@@ -206,7 +207,7 @@ def _conditions(drain: PlannedDrain) -> str:
     if elsewhere := [one for one in drain.moves if one.pod not in drain.waits]:
         parts.append(moves_in_words(elsewhere))
         if drain.first:
-            parts[0] += f" if the pods of {listed(drain.first, 2)} are evicted first"
+            parts[0] += f" if you evict {first_in_words(drain.first)}"
     if preemptors := [one for one in drain.moves if one.pod in drain.preempts]:
         verb = "preempts" if len(preemptors) == 1 else "preempt"
         parts.append(f"{counted(len(preemptors), 'pod')} {verb} pods of lower priority")

@@ -27,6 +27,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     NewNodesTrial,
     drain_answer,
+    order_findings,
     paces_for,
     plan_drains,
     run_plan,
@@ -750,6 +751,21 @@ def test_pods_with_few_possible_nodes_are_placed_first_if_necessary(planner, mak
     first = "evict the pods of deploy/default/db first"
     found = drain_answer(plan, "dump.yaml", ()).findings
     assert f"On a, {first}: other pods could take their room." in found
+
+
+def test_workloads_to_evict_first_are_named_in_their_order():
+    """The pods of web can take the room of db, and both can take the room of the other pods."""
+    orders = {"a": ("web", "db"), "b": ("db",), "c": ("web", "db"), "d": ("x",), "e": ("y",)}
+    drains = [
+        PlannedDrain(node, (), first=first, first_commands=first) for node, first in orders.items()
+    ]
+    why = "other pods could take their room"
+    assert list(order_findings(drains)) == [
+        f"On a, c, evict the pods of web first, then those of db: {why}.",
+        f"On b, evict the pods of db first: {why}.",
+        f"On d, evict the pods of x first: {why}.",
+        "1 more node needs an order of its evictions, too.",
+    ]
 
 
 def test_a_plan_that_is_unsafe_because_of_an_order_is_made_without_it(planner, experiment, make):
