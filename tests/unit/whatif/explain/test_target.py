@@ -1551,6 +1551,6 @@ def test_pods_that_a_drain_would_update_are_counted(explained, make, strategy, r
 def test_pods_with_a_negative_priority_do_not_keep_a_node_from_being_drained(explained, make):
     """The pod of web preempts a placeholder of another node."""
     assert explained("node/a", *overprovisioned(make, -10)).verdict == (
-        "a can be drained: 1 pod moves to another node, but 2 pods with a negative priority fit on "
-        "no other node."
+        "a can be drained: 1 pod moves to another node, but 1 pod with a negative priority fits on "
+        "no other node and 1 such pod of another node is preempted and fits nowhere else."
     )

@@ -225,10 +225,20 @@ def _conditions(drain: PlannedDrain) -> str:
 
 
 def negative_in_words(drain: PlannedDrain) -> Iterator[str]:
-    """Yield a clause that counts the pods with a negative priority that fit on no other node."""
-    if count := len(drain.pending) + len(drain.preempted):
+    """Yield clauses that count the pods with a negative priority that fit on no other node.
+
+    The pods that are preempted do not leave the drained node, so they have their own clause.
+    """
+    if count := len(drain.pending):
         verb = "fits" if count == 1 else "fit"
         yield f"{counted(count, 'pod')} with a negative priority {verb} on no other node"
+    if count := len(drain.preempted):
+        pods = counted(count, "such pod" if drain.pending else "pod")
+        which = "" if drain.pending else " with a negative priority"
+        where, is_, fits = "another node", "is", "fits"
+        if count > 1:
+            where, is_, fits = "other nodes", "are", "fit"
+        yield f"{pods} of {where}{which} {is_} preempted and {fits} nowhere else"
 
 
 def _jobs_of(drain: PlannedDrain) -> list[str]:

@@ -11,8 +11,16 @@ from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import order_findings
-from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, DrainPlanner
-from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    BlockCause,
+    DrainPlanner,
+    PlannedDrain,
+)
+from fairlead.whatif.planner.node_drain.single_drain import (
+    check_alone,
+    negative_in_words,
+    single_drain_answer,
+)
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.run.progress import NoProgress
 
@@ -232,9 +240,19 @@ def test_a_reason_says_that_the_pod_would_preempt(planner, make):
     assert "preempt" not in rows_of(made)["b"][1]
 
 
+def test_preempted_pods_are_named_as_pods_of_other_nodes():
+    drain = PlannedDrain("a", (), preempted=("default/spare-1", "default/spare-2"))
+    assert list(negative_in_words(drain)) == [
+        "2 pods of other nodes with a negative priority are preempted and fit nowhere else"
+    ]
+
+
 def test_pods_with_a_negative_priority_may_give_way(planner, make):
-    """The pod of web preempts a placeholder of another node."""
-    why = "1 pod moves to another node; 2 pods with a negative priority fit on no other node"
+    """The pod of web preempts a placeholder of another node, which does not count as leaving."""
+    why = (
+        "1 pod moves to another node; 1 pod with a negative priority fits on no other node; "
+        "1 such pod of another node is preempted and fits nowhere else"
+    )
     made = planner(*overprovisioned(make, -10))
     before = {info.name: sorted(info.pods) for info in made.model.table.nodes()}
     assert rows_of(made) == dict.fromkeys(NODES, ("yes", why))
