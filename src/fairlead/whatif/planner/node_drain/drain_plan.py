@@ -770,10 +770,12 @@ def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
 def wait_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield a sentence if there are pods that are down until their node is back.
 
-    Also yield a sentence about the pods that would be down, but can preempt other pods.
+    Also yield a sentence about the pods that would be down, but can preempt other pods, and about
+    the pods with a negative priority that have no node until then.
     """
     if found := _waits(plan.drains):
         yield _wait_finding(plan, found)
+    yield from _negative_wait_findings(plan)
     moves = [move for drain in plan.drains for move in drain.moves if move.pod in drain.preempts]
     if moves:
         fit = "fits on another node only if it preempts"
@@ -785,6 +787,27 @@ def wait_findings(plan: DrainPlan) -> Iterator[str]:
         )
 
 
+def _negative_wait_findings(plan: DrainPlan) -> Iterator[str]:
+    """If nodes return, yield a sentence about pods with a negative priority that lack a node."""
+    if not any(run.pace.away is not None for run in plan.runs):
+        return
+    if count := len({pod for one in plan.drains for pod in (*one.pending, *one.preempted)}):
+        has, it, gives = ("has", "it", "gives") if count == 1 else ("have", "they", "give")
+        yield (
+            f"{_checked_alone(plan)}{counted(count, 'pod')} with a negative priority {has} no node "
+            f"until the drained node is back, because {it} {gives} way to other pods."
+        )
+
+
+def _checked_alone(plan: DrainPlan) -> str:
+    """Return the beginning of a sentence that says that each node is checked alone.
+
+    Return "" if there is only one node. In a simulation of several drains, pods have moved from the
+    nodes that are drained before.
+    """
+    return "When each node is checked alone, " if len(plan.drains) > 1 else ""
+
+
 def _wait_finding(plan: DrainPlan, found: Mapping[str, _Wait]) -> str:
     count = sum(len(one.pods) for one in found.values())
     down = _down(plan, [node for one in found.values() for node in one.nodes])
@@ -792,9 +815,7 @@ def _wait_finding(plan: DrainPlan, found: Mapping[str, _Wait]) -> str:
     which = counted(count, "pod")
     fit, are, their = ("fits", "is", "its") if count == 1 else ("fit", "are", "their")
     until = f"{are} down until {their} node is back{lasts}"
-    # In the simulation, pods have moved from the nodes that are drained before.
-    alone = "When each node is checked alone, " if len(plan.drains) > 1 else ""
-    return f"{alone}{which} of {_owners(found)} {fit} on no other node and {until}."
+    return f"{_checked_alone(plan)}{which} of {_owners(found)} {fit} on no other node and {until}."
 
 
 def _owners(workloads: Iterable[str]) -> str:

@@ -32,6 +32,8 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     plan_drains,
     run_plan,
     unsafe_because,
+    wait_findings,
+    wait_table,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
@@ -1728,10 +1730,20 @@ def test_pods_without_a_negative_priority_block_a_drain(planner, make):
     assert plan_of(planner(*objects), ["a"]).blocked == ["a"]
 
 
-def test_pods_with_a_negative_priority_wait_for_no_node(planner, make):
-    """The node returns, and its placeholder is not a pod that is down until then."""
-    [drain] = plan_of(planner(*overprovisioned(make, -10)), ["a"], return_again=True).drains
+def test_pods_with_a_negative_priority_are_not_listed_as_down(planner, experiment, make):
+    """Until the node returns, its placeholder and the placeholder that web preempts are pending."""
+    objects = overprovisioned(make, -10)
+    plan = plan_of(planner(*objects), ["a"], return_again=True)
+    [drain] = plan.drains
     assert (drain.waits, drain.pending) == ({}, ("default/spare-1-0",))
+    assert not list(wait_findings(plan))  # no run has shown that the node returns
+    run_plan(plan, experiment(*objects), NoProgress(), away=seconds(600))
+    [sentence] = wait_findings(plan)
+    assert sentence == (
+        "2 pods with a negative priority have no node until the drained node is back, because they "
+        "give way to other pods."
+    )
+    assert wait_table(plan).rows == []
 
 
 def test_a_workload_with_a_negative_priority_may_stop(planner, experiment, make):
