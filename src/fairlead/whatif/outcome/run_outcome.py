@@ -657,24 +657,9 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         return instant - self.started_at
 
     @property
-    def negative_workloads(self) -> set[WorkloadRef]:
-        """The workloads whose pods at the end all have a negative priority."""
-        pods = self.pods.values()
-        negative = {pod.workload for pod in pods if pod.has_negative_priority}
-        return negative.difference(pod.workload for pod in pods if not pod.has_negative_priority)
-
-    @property
     def loops(self) -> list[Recurrence]:
-        """The recurrences, without those of the kind STARVING of `negative_workloads`.
-
-        The pods of these workloads exist to give way, even if they do so many times.
-        """
-        if all(one.kind != STARVING for one in self.recurrences):
-            return list(self.recurrences)
-        negative = self.negative_workloads
-        return [
-            one for one in self.recurrences if one.kind != STARVING or one.workload not in negative
-        ]
+        """The recurrences that count for verdicts and conditions (`loops_of`)."""
+        return loops_of(self)
 
     @property
     def displaced(self) -> list[PodEnd]:
@@ -721,3 +706,22 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         ended = (*self.pods.values(), *self.completed_and_deleted)
         found = (pod for pod in ended if pod.is_completed and pod.ended_at is not None)
         return sorted(found, key=lambda pod: pod.key)
+
+
+def loops_of(run: RunOutcome, *others: RunOutcome) -> list[Recurrence]:
+    """Return the recurrences of `run`, without those of the kind STARVING of `negative_workloads`.
+
+    The pods of these workloads exist to give way, even if they do so many times. `others` are the
+    other runs whose pods decide whether a workload has a negative priority.
+    """
+    if all(one.kind != STARVING for one in run.recurrences):
+        return list(run.recurrences)
+    negative = negative_workloads(run, *others)
+    return [one for one in run.recurrences if one.kind != STARVING or one.workload not in negative]
+
+
+def negative_workloads(*runs: RunOutcome) -> set[WorkloadRef]:
+    """Return the workloads whose pods all have a negative priority, at the end of all `runs`."""
+    pods = [pod for run in runs for pod in run.pods.values()]
+    negative = {pod.workload for pod in pods if pod.has_negative_priority}
+    return negative.difference(pod.workload for pod in pods if not pod.has_negative_priority)

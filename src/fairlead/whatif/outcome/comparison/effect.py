@@ -39,6 +39,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Recurrence,
     RunOutcome,
     Undrained,
+    loops_of,
 )
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
@@ -203,7 +204,9 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         ),
         budgets=tuple(budgets),
         lost=lost,
-        loops=tuple(one for one in changed.loops if (one.kind, one.message) not in loops),
+        loops=tuple(
+            one for one in loops_of(changed, without) if (one.kind, one.message) not in loops
+        ),
         errors=tuple(_additional_errors(without, changed)),
         drain=drain,
         waited=waited,

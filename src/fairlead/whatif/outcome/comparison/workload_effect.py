@@ -26,7 +26,7 @@ from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.pod_role import changed_keys, is_kept
 from fairlead.whatif.outcome.comparison.waited_pod import AwaitedReturn, WaitedPod, only_waited
 from fairlead.whatif.outcome.outage import LostPod
-from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome, negative_workloads
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
@@ -46,7 +46,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     # Whether both runs had a time without a ready pod, and this time was at least as long in the
     # run without the change.
     is_down_without: bool = False
-    # Whether the priorities of all pods are negative: such pods exist to give way to other pods.
+    # Whether all pods have negative priorities (`negative_workloads`). Such pods exist to give way
+    # to other pods.
     has_negative_priority: bool = False
     preempted: int = 0
     evicted: int = 0
@@ -292,8 +293,11 @@ def workload_effects(
     down = {ref: tallies[ref].counts["down"] for ref in unchanged}
     steady = _steady(down, changed)
     priorities = _priorities(tallies.keys(), without, changed)
+    # Other pods of a workload than those in `priorities` may have another priority.
+    is_any_negative = any(priority < 0 for priority in priorities.values())
+    negative = negative_workloads(without, changed) if is_any_negative else set[WorkloadRef]()
     effects = [
-        _effect(ref, tally, without, changed, steady, priorities.get(ref, 0))
+        _effect(ref, tally, without, changed, steady, is_negative=ref in negative)
         for ref, tally in tallies.items()
     ]
     return sorted(
@@ -563,7 +567,8 @@ def _effect(
     without: RunOutcome,
     changed: RunOutcome,
     steady: Mapping[WorkloadRef, WorkloadReadiness],
-    priority: int,
+    *,
+    is_negative: bool,
 ) -> WorkloadEffect:
     pod = _pod_of(ref, without, changed) if ref.kind == POD else None
     readiness = changed.workloads.get(ref) or steady[ref]
@@ -575,7 +580,7 @@ def _effect(
         readiness=readiness,
         belongs_to_node=ref.is_daemon_set or (pod is not None and pod.belongs_to_node),
         is_down_without=_is_down_as_long(without.workloads.get(ref), readiness),
-        has_negative_priority=priority < 0,
+        has_negative_priority=is_negative,
         **tally.counts,
         reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
         by=tuple(tally.by),

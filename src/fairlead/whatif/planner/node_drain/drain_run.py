@@ -31,7 +31,13 @@ from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
-from fairlead.whatif.outcome.run_outcome import ObjectError, PodEnd, RunOutcome, UndrainedCause
+from fairlead.whatif.outcome.run_outcome import (
+    ObjectError,
+    PodEnd,
+    RunOutcome,
+    UndrainedCause,
+    negative_workloads,
+)
 from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
@@ -484,7 +490,7 @@ def _drain_run(
     unfinished = tuple(name for name in nodes if ends.get(name) is None)
     known = [end for end in ends.values() if end is not None]
     took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
-    negative = outcome.negative_workloads if ignores_negative else set()
+    negative = negative_workloads(outcome) if ignores_negative else set()
     without_pods = {
         ref: StoppedWorkload(ref, one.wanted, one.lowest_for)
         for ref, one in sorted(outcome.workloads.items())

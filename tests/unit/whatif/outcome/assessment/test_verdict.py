@@ -839,6 +839,23 @@ def test_a_workload_with_a_negative_priority_does_not_starve(highest):
     assert changed.recurrences == (STARVING,)
 
 
+@pytest.mark.parametrize(("before", "after"), [(-10, -10), (-10, 0), (0, -10)])
+def test_a_workload_with_another_priority_can_be_harmed(before, after):
+    """One pod has no room; its other pod, which stays, may have another priority in either run."""
+    spare = PodEnd(namespace="ns", name="s", node="a", owner=SPARE, priority=-10, is_initial=True)
+    stays = replace(spare, name="t", priority=before)
+    changed = outcome(
+        replace(spare, node="", reason="0/2 nodes are available: 2 Insufficient cpu."),
+        replace(stays, priority=after),
+        recurrences=(replace(STARVING, workload=SPARE),),
+        workloads={SPARE: ready(2, 1, 1, None)},
+    )
+    effect = effect_of(outcome(spare, stays), changed)
+    is_negative = before == after
+    [found] = effect.workloads
+    assert (found.is_harmed, len(effect.loops)) == (not is_negative, 0 if is_negative else 1)
+
+
 def test_pods_with_a_negative_priority_are_neither_unavailable_nor_the_verdict():
     """A new pod preempts the only such pod, which stays pending: the new pod is the verdict."""
     spare = PodEnd(namespace="ns", name="s", node="a", owner=SPARE, priority=-10, is_initial=True)
