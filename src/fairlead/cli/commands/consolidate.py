@@ -118,7 +118,8 @@ def consolidate(
         types = read.instance_types(instance_types)
         model, planner = read.model, read.planner()
         rules = read.autoscaler_rules(ignore)
-        names = read.nodes("--nodes", nodes) if nodes else machines(model)
+        named = read.nodes("--nodes", nodes) if nodes else [one.name for one in model.table.nodes()]
+        names = machines(model, named, "--nodes" if nodes else read.snapshot.source)
         prices, experiment = node_prices(model.table.nodes(), types), read.experiment
         limit = None if most is None else nodes_at_once(most, len(names))
 

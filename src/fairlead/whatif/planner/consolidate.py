@@ -30,14 +30,15 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import INSTANCE_TYPE, is_virtual
+from fairlead.api.well_known_label import INSTANCE_TYPE, is_virtual, virtual_words
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving
 from fairlead.whatif.planner.independent_check import independent_checks
-from fairlead.whatif.planner.node.drain_exemption import drain_exemption
+from fairlead.whatif.planner.node.drain_exemption import deletion_words
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
     NOT_OF_KUBECTL,
@@ -95,9 +96,7 @@ class ConsolidationPlan(Struct):
     of the larger plan. The reasons why nodes stay are then those of the larger plan.
     """
 
-    # The number of nodes in the cluster. Virtual nodes, which have no machine, count only if they
-    # are candidates.
-    total: int
+    total: int  # the number of nodes in the cluster, without virtual nodes (`machines`)
     candidates: int  # the number of nodes from which the plan chooses
     plan: DrainPlan
     bound: NodeBound  # the minimum number of candidates that must stay
@@ -117,7 +116,7 @@ class ConsolidationPlan(Struct):
     limit: int | None = None  # the maximum number of nodes to remove, None for no limit
     # The number of nodes that were not tried, because the limit was already reached.
     untried: int = 0
-    left_out: int = 0  # the number of virtual nodes that are not candidates
+    left_out: int = 0  # the number of virtual nodes
     unsafe: DrainRun | None = None  # None if no larger plan was unsafe
     # Whether the Deployment or the status of a Cluster Autoscaler shows that the cluster has one,
     # or the cloud provider runs one by default.
@@ -143,16 +142,24 @@ class ConsolidationPlan(Struct):
         return float_sum(self.prices.get(name, 0.0) for name in self.removable)
 
 
-def machines(model: ClusterModel) -> list[str]:
-    """Return the nodes of the cluster that have a machine; all nodes if all of them are virtual."""
-    every = list(model.table.nodes())
-    return [one.name for one in every if not is_virtual(one.labels)] or [one.name for one in every]
+def machines(model: ClusterModel, names: Sequence[str], source: str) -> list[str]:
+    """Return the nodes in `names` that have a machine: those that are not virtual.
+
+    Raises InputError, with `source` in its message, if all nodes in `names` are virtual. `source`
+    is the option or the dump that names the nodes.
+    """
+    words = {name: virtual_words(model.node(name).labels) for name in names}
+    found = [name for name in names if not words[name]]
+    if names and not found:
+        raise InputError(source, f"no node is left to remove; {names[0]}: {words[names[0]]}")
+    return found
 
 
 class ConsolidationSearch:
     """Finds which of `nodes` can be removed, and why others stay; the model does not change.
 
-    `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
+    None of `nodes` is virtual (`machines`). `rules` and the budgets of `planner` can forbid the
+    removal of a node. `prices` maps nodes to
     hourly prices. Of several plans, the one whose nodes have the highest total price is taken. If
     there are no prices, the plan with the most nodes is taken. `planner.deletes_nodes` is set,
     because the chosen nodes are deleted after their drain.
@@ -182,11 +189,10 @@ class ConsolidationSearch:
     def plan(self, limit: int | None = None) -> ConsolidationPlan:
         """Return a plan that removes at most `limit` nodes, still without reasons (`explained`)."""
         choice = self._search.best(limit)
-        candidates, nodes = set(self._nodes), self._planner.model.table.nodes()
-        left_out = sum(is_virtual(one.labels) and one.name not in candidates for one in nodes)
+        left_out = sum(is_virtual(one.labels) for one in self._planner.model.table.nodes())
         return ConsolidationPlan(
             self._planner.model.table.count - left_out,
-            len(candidates),
+            len(set(self._nodes)),
             plan_drains(self._planner, choice.chosen, self._progress),
             self._bound,
             prices=self._prices,
@@ -334,7 +340,7 @@ def _stuck_without_rules(
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:
-        if one.cause is not BlockCause.EXEMPT:
+        if one.cause is not BlockCause.DELETED:
             by_node.setdefault(one.node, set()).add(one.cause)
     groups: dict[frozenset[BlockCause], list[str]] = {}
     for name, causes in by_node.items():
@@ -375,8 +381,8 @@ def _rule_blockers(
     planner: DrainPlanner, rules: AutoscalerRules, jobs: JobRoom, name: str
 ) -> list[Blocker]:
     node = planner.model.node(name).node
-    if why := drain_exemption(node):  # without a drain, nothing else can block it
-        return [Blocker(name, "", BlockCause.EXEMPT, f"node/{name}", why)]
+    if why := deletion_words(node):  # without a drain, nothing else can block it
+        return [Blocker(name, "", BlockCause.DELETED, f"node/{name}", why)]
     found = list(rules.node_blockers(node))
     if is_control_plane(node):
         owner, why = f"node/{name}", "it runs the control plane"

@@ -19,6 +19,7 @@ from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.planner.consolidate import (
     ConsolidationSearch,
@@ -42,7 +43,7 @@ def consolidated(planner, *, ignored=(), prices=None, of_karpenter=(), limit=Non
     budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
     options = AutoscalingOptions()
     rules = AutoscalerRules(options, budgets, model.now, ignored, of_karpenter=of_karpenter)
-    names = names or [info.name for info in model.table.nodes()]
+    names = names or machines(model, [info.name for info in model.table.nodes()], "dump.json")
     return planned(planner, rules, names, prices, limit)
 
 
@@ -126,12 +127,15 @@ def test_a_node_that_runs_the_control_plane_stays(planner, make, role):
     assert kept(found) == [("a", BlockCause.CONTROL_PLANE, "node/a")]
 
 
-def test_a_fargate_node_stays(planner, make):
-    """It ends with its pod, and a new pod gets a new Fargate node."""
-    fargate = make.node("a", **{"eks.amazonaws.com/compute-type": "fargate"})
-    found = consolidated(planner(fargate, make.node("b"), *deployment(make, "web", ["a"])))
+def test_a_node_that_is_being_deleted_stays(planner, make):
+    """Its drain is under way; it does not matter that its pod fits no other node."""
+    deleted = make.node("a", pool="x")
+    deleted["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/hold"]}
+    pods = deployment(make, "web", ["a"], nodeSelector={"pool": "x"})
+    found = consolidated(planner(deleted, make.node("b"), *pods))
     assert found.removable == ["b"]
-    assert kept(found) == [("a", BlockCause.EXEMPT, "node/a")]
+    assert kept(found) == [("a", BlockCause.DELETED, "node/a")]
+    assert found.needed_anyway == []
 
 
 @pytest.mark.parametrize(
@@ -143,29 +147,20 @@ def test_a_fargate_node_stays(planner, make):
     ],
 )
 def test_virtual_nodes_do_not_count(planner, make, labels, count, left_out):
-    """No machine can be removed. But if all nodes are virtual, or if they are named, they count."""
+    """They have no machine that could be removed."""
     planner = planner(make.node("a", **labels), make.node("b"), make.node("c"))
     model = planner.model
-    found = consolidated(planner, names=machines(model))
+    found = consolidated(planner, names=machines(model, ["a", "b", "c"], "--nodes"))
     answer = consolidate_answer(found, model, "dump.json", ())
     assert (found.total, found.candidates) == (count, count)
     assert [one for one in answer.findings if "left out" in one] == ([left_out] if left_out else [])
     assert answer.facts["virtual_nodes"] == 3 - count
-    assert consolidated(planner, names=["a"]).total == 3
 
 
-def test_a_cluster_of_virtual_nodes_has_candidates(planner, make):
-    model = planner(make.node("a", type="virtual-kubelet")).model
-    assert machines(model) == ["a"]
-
-
-def test_nothing_else_blocks_a_virtual_node(planner, make):
-    """No plan drains it, so it does not matter that its pod fits no other node."""
-    virtual = make.node("a", type="virtual-kubelet")
-    pods = deployment(make, "web", ["a"], nodeSelector={"type": "virtual-kubelet"})
-    found = consolidated(planner(virtual, make.node("b"), *pods))
-    assert kept(found) == [("a", BlockCause.EXEMPT, "node/a")]
-    assert found.needed_anyway == []
+def test_virtual_nodes_alone_are_no_candidates(planner, make):
+    model = planner(make.node("a", type="virtual-kubelet"), make.node("b")).model
+    with pytest.raises(InputError, match="--nodes: no node is left to remove; a: a virtual node"):
+        machines(model, ["a"], "--nodes")
 
 
 def test_no_advice_moves_a_pod_to_a_fargate_node(planner, make):

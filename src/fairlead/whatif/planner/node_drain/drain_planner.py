@@ -112,7 +112,7 @@ class BlockCause(StrEnum):
     ORDER = "the pods of the node fit elsewhere only in another order"
     JOB = "its Job would not replace the pod"
     CONTROL_PLANE = "the node runs the control plane"
-    EXEMPT = "the node is virtual or is being deleted"
+    DELETED = "the node is being deleted"
     ANNOTATION = "an annotation forbids it"
     LOCAL_STORAGE = "the pod has local storage"
     NOT_REPLICATED = "no controller would replace the pod"
