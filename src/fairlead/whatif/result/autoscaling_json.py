@@ -80,7 +80,10 @@ def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
 
 
 def waits_so_far_json(waits: Iterable[PodWait], end: Instant) -> Json:
-    """Return percentiles (seconds) of how long each pod of `waits` has waited by `end`."""
+    """Return percentiles (seconds) of how long each pod of `waits` has waited by `end`.
+
+    Pods with a negative priority are left out (`waits_so_far`).
+    """
     found = waits_so_far(waits, end) or [0]
     return {
         "p95_so_far_s": _seconds(percentile(found, 95)),

@@ -28,6 +28,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PodEnd,
     Preempted,
     RunOutcome,
+    loops_of,
 )
 from fairlead.whatif.result.autoscaling_json import (
     autoscaling_json,
@@ -90,7 +91,7 @@ def whatif_result(
             {**_error(one), "also_without": one not in answer.effect.errors}
             for one in changed.errors
         ],
-        "recurrences": _recurrences(changed),
+        "recurrences": _recurrences(changed, without),
         "notes": list(changed.notes),
         "queues": queues_of_both(without.jobs, changed.jobs),
         "waiting_groups": waiting_groups(changed.jobs, start),
@@ -292,10 +293,15 @@ def _error(one: ObjectError) -> Json:
     return {"object": one.subject, "message": one.message, "missing": one.missing}
 
 
-def _recurrences(outcome: RunOutcome) -> list[Json]:
-    start = outcome.started_at
+def _recurrences(outcome: RunOutcome, *others: RunOutcome) -> list[Json]:
+    start, counting = outcome.started_at, loops_of(outcome, *others)
     return [
-        {"kind": one.kind, "message": one.message, "at_s": _at_s(one.at, start)}
+        {
+            "kind": one.kind,
+            "message": one.message,
+            "at_s": _at_s(one.at, start),
+            "negative_priority": one not in counting,
+        }
         for one in outcome.recurrences
     ]
 

@@ -1,4 +1,8 @@
-"""The numbers of a simulation's result that a sweep compares, and their distribution."""
+"""The numbers of a simulation's result that a sweep compares, and their distribution.
+
+Pods with a negative priority exist to give way to other pods. So they have measures of their own,
+and do not count for the measures of pods that are pending, lost, evicted, preempted or waiting.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +42,20 @@ def _count(name: str) -> Callable[[Json], int]:
     return lambda result: len(result[name])
 
 
+def _important(name: str) -> Callable[[Json], int]:
+    """Return a function that counts the pods in the list `name` without a negative priority."""
+    return lambda result: sum(one["priority"] >= 0 for one in result[name])
+
+
+def _negative(*names: str) -> Callable[[Json], int]:
+    """Return a function that counts the entries of pods with a negative priority in the lists."""
+    return lambda result: sum(one["priority"] < 0 for name in names for one in result[name])
+
+
+def _loops(result: Json) -> int:
+    return sum(not one["negative_priority"] for one in result["recurrences"])
+
+
 def _inside(*path: str) -> Callable[[Json], Number | None]:
     def read(result: Json) -> Number | None:
         found: Any = result
@@ -51,11 +69,13 @@ def _inside(*path: str) -> Callable[[Json], Number | None]:
 def _lost(result: Json) -> int | None:
     """Return how many pods of failed nodes should run again but do not; None if no node failed.
 
-    `LossCause.is_loss` decides whether a pod should run again.
+    `LossCause.is_loss` decides whether a pod should run again. Pods with a negative priority are
+    left out.
     """
     if result.get("outage") is None:
         return None
-    return sum(LossCause(one["cause"]).is_loss for one in result["outage"]["lost"])
+    important = (one for one in result["outage"]["lost"] if one["priority"] >= 0)
+    return sum(LossCause(one["cause"]).is_loss for one in important)
 
 
 def _short(result: Json) -> float | None:
@@ -79,15 +99,15 @@ def _share(resource: str) -> Callable[[Json], float | None]:
 
 # The first measure in which two cases differ decides which case is worse.
 MEASURES: Final = (
-    Measure("pending", "pods pending at the end", _count("pending"), is_damage=True),
+    Measure("pending", "pods pending at the end", _important("pending"), is_damage=True),
     Measure("lost", "pods of failed nodes not back", _lost, is_damage=True),
     Measure("undrained", "pods that a drain did not remove", _count("undrained"), is_damage=True),
     Measure(
         "pdb_breaches", "pods displaced against a budget", _count("pdb_breaches"), is_damage=True
     ),
-    Measure("evicted", "pods evicted", _count("evicted"), is_damage=True),
-    Measure("preempted", "pods preempted", _count("preempted"), is_damage=True),
-    Measure("displaced_again", "loops of displaced pods", _count("recurrences"), is_damage=True),
+    Measure("evicted", "pods evicted", _important("evicted"), is_damage=True),
+    Measure("preempted", "pods preempted", _important("preempted"), is_damage=True),
+    Measure("displaced_again", "loops of displaced pods", _loops, is_damage=True),
     Measure(
         "waited_longest_s",
         "longest wait for a node (s)",
@@ -103,6 +123,16 @@ MEASURES: Final = (
         is_damage=True,
     ),
     Measure("short_s", "longest lack of replicas (s)", _short, is_duration=True, is_damage=True),
+    Measure(
+        "negative_priority_pending",
+        "pods with a negative priority pending at the end",
+        _negative("pending"),
+    ),
+    Measure(
+        "negative_priority_displaced",
+        "pods with a negative priority evicted or preempted",
+        _negative("evicted", "preempted"),
+    ),
     Measure("cost", "cost of nodes by the autoscaler", _inside("autoscaling", "cost")),
     Measure("node_hours", "hours of nodes by the autoscaler", _inside("autoscaling", "node_hours")),
     Measure("nodes_added", "nodes added", _inside("autoscaling", "added")),

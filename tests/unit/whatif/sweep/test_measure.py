@@ -40,8 +40,8 @@ def test_of_equal_cases_the_first_is_worst() -> None:
 def test_pods_that_are_not_needed_any_more_are_not_lost() -> None:
     """The pod of a DaemonSet whose node was removed, for example, need not run again."""
     causes = [LossCause.NO_ROOM, LossCause.NODE_REMOVED, LossCause.NOT_NEEDED, LossCause.DAEMON]
-    lost = BY_NAME["lost"].read({"outage": {"lost": [{"cause": str(one)} for one in causes]}})
-    assert lost == 2
+    lost = [{"cause": str(one), "priority": 0} for one in causes]
+    assert BY_NAME["lost"].read({"outage": {"lost": lost}}) == 2
     assert BY_NAME["lost"].read({"outage": None}) is None
 
 
@@ -55,3 +55,16 @@ def test_the_meaning_of_a_share_states_its_range() -> None:
     """A share of 1 would read as one percent."""
     shares = [one for one in MEASURES if one.name.endswith("_share")]
     assert [one.meaning.endswith(" (0 to 1)") for one in shares] == [True, True]
+
+
+def test_pods_with_a_negative_priority_have_measures_of_their_own() -> None:
+    """They are neither pending nor displaced in the sense of the measures of damage."""
+    pods = [{"priority": -10}, {"priority": -10}, {"priority": 0}]
+    loops = [{"negative_priority": True}, {"negative_priority": False}]
+    lost = [{"cause": str(LossCause.NO_ROOM), **one} for one in pods]
+    result = dict.fromkeys(("pending", "evicted", "preempted"), pods)
+    result |= {"recurrences": loops, "outage": {"lost": lost}}
+    damage = ("pending", "lost", "evicted", "preempted", "displaced_again")
+    assert [BY_NAME[name].read(result) for name in damage] == [1] * 5
+    assert BY_NAME["negative_priority_pending"].read(result) == 2
+    assert BY_NAME["negative_priority_displaced"].read(result) == 4

@@ -29,6 +29,7 @@ class PodWait(Struct, frozen=True):
     until: Instant | None  # None if the pod still waits
     group: str = ""  # the name of the pod's PodGroup, "" if the pod has none
     key: str = ""  # the key (`namespace/name`) of the pod that waits
+    priority: int = 0
 
 
 class WaitingTimes(Struct, frozen=True, kw_only=True):
@@ -65,8 +66,13 @@ def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
 
 
 def waits_so_far(waits: Iterable[PodWait], end: Instant) -> list[DurationNs]:
-    """Return the lengths of `waits`, ascending; a wait that is not over lasts until `end`."""
-    return sorted((end if one.until is None else one.until) - one.since for one in waits)
+    """Return the lengths of `waits`, ascending; a wait that is not over lasts until `end`.
+
+    Pods with a negative priority are left out: they may wait, because they exist to give way.
+    """
+    return sorted(
+        (end if one.until is None else one.until) - one.since for one in waits if one.priority >= 0
+    )
 
 
 def waiting_times_by_workload(

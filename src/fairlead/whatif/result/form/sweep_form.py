@@ -69,6 +69,12 @@ class SweepCaseForm(Struct):
             "than `maxReplicas`"
         ),
     ]
+    negative_priority_pending: Annotated[
+        int | None, about("number of pods with a negative priority that are pending at the end")
+    ]
+    negative_priority_displaced: Annotated[
+        int | None, about("number of evictions and preemptions of pods with a negative priority")
+    ]
     cost: Annotated[float | None, about("cost of the autoscaler's nodes")]
     node_hours: Annotated[
         float | None, about("running hours of the autoscaler's nodes, summed over these nodes")

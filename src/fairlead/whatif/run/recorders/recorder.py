@@ -799,6 +799,7 @@ class Recorder(Struct):
                 until=until,
                 group=group_name(pod),
                 key=pod.key,
+                priority=pod.spec.priority or 0,
             )
             for pod, since, until in found
             if not is_daemon_pod(pod) and not is_static(pod)

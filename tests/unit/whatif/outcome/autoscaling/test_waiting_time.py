@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.autoscaling.waiting_time import (
     PodWait,
@@ -49,3 +51,8 @@ def test_a_workload_whose_pods_were_bound_at_once_is_left_out():
 def test_a_pod_that_still_waits_has_waited_until_the_end():
     waits = [wait("web-1", None), wait("web-2", 5)]
     assert waits_so_far(waits, seconds(70)) == [seconds(5), seconds(60)]
+
+
+def test_pods_with_a_negative_priority_may_wait():
+    waits = [replace(wait("spare-1", None), priority=-10), wait("web-1", 5)]
+    assert waits_so_far(waits, seconds(70)) == [seconds(5)]
