@@ -13,6 +13,7 @@ Such a displacement can happen after the value of a PriorityClass was raised. Ne
 workload then have a higher priority than old ones.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*).
+If the pods have a negative priority, the cluster gets no warning event about this.
 The detector also reports pods that were nominated WASTED_AFTER times in a row without using the
 nomination (*wasted*).
 
@@ -86,18 +87,24 @@ class LoopDetector:
             self._wasted(record.pod, times, record.at)
 
     def _displaced(self, record: PodPreempting) -> None:
-        first: dict[str, ObjectRef] = {}  # the first new victim of each workload
-        for victim, workload in zip(record.victims, record.victim_workloads, strict=True):
+        # The first new victim of each workload, with its priority.
+        first: dict[str, tuple[ObjectRef, int]] = {}
+        for victim, workload, priority in zip(
+            record.victims, record.victim_workloads, record.victim_priorities, strict=True
+        ):
             if victim.uid not in self._leaving:
                 self._leaving[victim.uid] = None
                 _bound(self._leaving, _COUNTS_MAX)
-                first.setdefault(workload, victim)
-        for workload, victim in first.items():
+                first.setdefault(workload, (victim, priority))
+        for workload, (victim, priority) in first.items():
             found = self._graph.add(Displacement(record.workload, workload, record.rule, record.at))
             if found.cycle is not None:
                 self._cycle(found.cycle, victim, record.at)
             if found.starving:
-                self._starving(found.starving, found.displaced_times, victim, record.at)
+                starving = WorkloadStarving(
+                    found.starving, found.displaced_times, victim, priority, record.at
+                )
+                self._starving(starving)
 
     def _cycle(self, cycle: Cycle, victim: ObjectRef, at: Instant) -> None:
         rules = tuple(displacement.rule for displacement in cycle.displacements)
@@ -105,11 +112,11 @@ class LoopDetector:
         self._reporter.report(record)
         self._warn(victim, "PreemptionLoop", cycle_text(record))
 
-    def _starving(self, workload: str, times: int, victim: ObjectRef, at: Instant) -> None:
-        record = WorkloadStarving(workload, times, victim, at)
+    def _starving(self, record: WorkloadStarving) -> None:
         self._reporter.report(record)
         if causes_warning(record):
-            self._warn(victim, "Starving", f"pods of {workload} have been displaced {times} times")
+            note = f"pods of {record.workload} have been displaced {record.times} times"
+            self._warn(record.pod, "Starving", note)
 
     def _wasted(self, pod: ObjectRef, times: int, at: Instant) -> None:
         if not times:
@@ -155,8 +162,12 @@ def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
     Warnings about every record would flood the cluster in two cases. Preemptions can displace
     thousands of pods of a large workload, one after another. If the API server forbids the eviction
     of a pod's victims, the pod can be nominated again and again without a pause.
+
+    Pods with a negative priority cause no warning: they exist to give way to other pods.
     """
     match record:
+        case WorkloadStarving(priority=priority) if priority < 0:
+            return False
         case WorkloadStarving(times=times):
             number = (times - 1) // STARVING_AFTER
         case NominationsWasted(times=times):

@@ -200,7 +200,7 @@ class SchedulerMetrics:
                 self._batch.observe_queue(record)
             case DisplacementCycle():
                 self._cycles.inc()
-            case WorkloadStarving():
+            case WorkloadStarving(priority=priority) if priority >= 0:
                 self._starving.inc()
             case _:
                 pass

@@ -25,7 +25,7 @@ class Listener:
         self.records.append(record)
 
 
-def preempting(by, victim, at=0):
+def preempting(by, victim, at=0, priority=0):
     """`by` preempts a pod of `victim`; both pods have the names of their workloads."""
     return PodPreempting(
         pod=ObjectRef("Pod", "ns", by, by),
@@ -38,6 +38,7 @@ def preempting(by, victim, at=0):
         at=at,
         workload=f"Job/ns/{by}",
         victim_workloads=(f"Job/ns/{victim}",),
+        victim_priorities=(priority,),
     )
 
 
@@ -78,7 +79,10 @@ def test_a_gang_that_is_evicted_as_a_whole_is_displaced_once():
     watch = LoopDetector(listener)
     gang = tuple(ObjectRef("Pod", "ns", f"weak-{i}", f"weak-{i}") for i in range(8))
     record = replace(
-        preempting("strong", "weak"), victims=gang, victim_workloads=("Job/ns/weak",) * len(gang)
+        preempting("strong", "weak"),
+        victims=gang,
+        victim_workloads=("Job/ns/weak",) * len(gang),
+        victim_priorities=(0,) * len(gang),
     )
     watch.report(record)
     assert listener.records == [record]
@@ -86,6 +90,17 @@ def test_a_gang_that_is_evicted_as_a_whole_is_displaced_once():
     watch.report(replace(record, victims=tuple(replace(v, uid=f"new-{v.uid}") for v in gang)))
     cycles = [one for one in listener.records if isinstance(one, DisplacementCycle)]
     assert [one.times for one in cycles] == [1, 2]
+
+
+def test_no_warning_is_about_pods_with_a_negative_priority():
+    """They exist to give way to other pods; a simulation lists their displacements."""
+    listener = Listener()
+    watch = LoopDetector(listener)
+    for at in range(STARVING_AFTER + 1):
+        watch.report(preempting(f"strong-{at}", "weak", at, priority=-10))
+    [starving] = [r for r in listener.records if isinstance(r, WorkloadStarving)]
+    assert (starving.times, starving.priority) == (STARVING_AFTER + 1, -10)
+    assert watch.next_deadline() is None
 
 
 def test_warnings_about_a_starving_workload_become_rare():

@@ -40,7 +40,7 @@ def unschedulable(profile, plugins=()):
 
 
 def preempting(rule):
-    return PodPreempting(P, "n", (P, P), 0, rule, 1, 1, 0, "", ("", ""))
+    return PodPreempting(P, "n", (P, P), 0, rule, 1, 1, 0, "", ("", ""), (0, 0))
 
 
 def test_pods_of_the_batch_scheduler_are_counted_separately():

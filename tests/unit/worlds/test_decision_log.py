@@ -24,6 +24,7 @@ from fairlead.engine.core.reporter import (
     PodUnschedulable,
     QueueMissing,
     SilentReporter,
+    WorkloadStarving,
     ZoneAssessed,
 )
 from fairlead.worlds.decision_log import LEVELS, DecisionLog
@@ -50,7 +51,7 @@ PLACED = PodPlaced(P, "n1", NOON, "score", 3, 1, NOON, 2, "default-scheduler")
 FAILED = PodUnschedulable(
     P, NOON, "0/1 nodes", ("Fit",), "n1", False, False, NOON, 1, "default-scheduler", "why"
 )
-PREEMPTING = PodPreempting(P, "n1", (V,), 0, "only candidate", 1, 1, NOON, "", ("",))
+PREEMPTING = PodPreempting(P, "n1", (V,), 0, "only candidate", 1, 1, NOON, "", ("",), (0,))
 
 
 def test_a_line_has_time_component_message_and_pairs():
@@ -78,6 +79,8 @@ def test_a_line_has_time_component_message_and_pairs():
         (NodeEmptied("n1", "z", NOON), (0, 1, 1, 1)),
         (ZoneAssessed("r:\0:z", "Normal", 2, 0, 0.1, NOON), (0, 1, 1, 1)),
         (DisplacementCycle(("a", "b"), ("r", "r"), 3, P, NOON), (1, 1, 1, 1)),
+        (WorkloadStarving("Job/ns/low", 6, P, 0, NOON), (1, 1, 1, 1)),
+        (WorkloadStarving("Job/ns/spare", 6, P, -10, NOON), (0, 0, 0, 0)),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -13,7 +13,13 @@ from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.reporter import PodBound, PodPlaced, PodUnschedulable, SilentReporter
+from fairlead.engine.core.reporter import (
+    PodBound,
+    PodPlaced,
+    PodUnschedulable,
+    SilentReporter,
+    WorkloadStarving,
+)
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
@@ -72,6 +78,14 @@ def test_preemptions_and_victims_are_counted():
     samples, _ = measured()
     assert samples[("scheduler_preemption_attempts_total",)] == 1
     assert samples[("scheduler_preemption_victims_sum",)] == 3
+
+
+@pytest.mark.parametrize(("priority", "count"), [(0, 1), (-10, 0)])
+def test_starving_workloads_do_not_count_if_their_priority_is_negative(priority, count):
+    """Such pods exist to give way to other pods."""
+    metrics = SchedulerMetrics(SilentReporter(), list)
+    metrics.report(WorkloadStarving("Job/ns/low", 6, ObjectRef("Pod", "ns", "low"), priority, 0))
+    assert f"fairlead_starving_workloads_total {count}.0" in metrics.exposition().decode()
 
 
 def test_pending_pods_are_counted_by_queue():

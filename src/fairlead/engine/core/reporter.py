@@ -90,6 +90,7 @@ class PodPreempting(Struct, frozen=True):
     at: Instant
     workload: str  # the owner of `pod` (`api.pods.facts.workload`)
     victim_workloads: tuple[str, ...]  # the owners of `victims`
+    victim_priorities: tuple[int, ...]  # the priorities of `victims`
     via: str = ""  # "batch" if a batch session evicts the victims
 
 
@@ -263,11 +264,15 @@ class DisplacementCycle(Struct, frozen=True):
 
 
 class WorkloadStarving(Struct, frozen=True):
-    """A workload has been displaced `times` times; `pod` is the pod that was displaced last."""
+    """A workload has been displaced `times` times; `pod` is the pod that was displaced last.
+
+    `priority` is the priority of `pod`. If it is negative, the pod exists to give way to others.
+    """
 
     workload: str
     times: int
     pod: ObjectRef
+    priority: int
     at: Instant
 
 

@@ -559,6 +559,7 @@ class Scheduler:
                 at=now,
                 workload=workload(pod.pod),
                 victim_workloads=tuple(workload(victim.pod) for victim in result.victims),
+                victim_priorities=tuple(victim.priority for victim in result.victims),
             )
         )
 

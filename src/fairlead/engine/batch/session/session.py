@@ -376,6 +376,7 @@ class Session:
                 at=self.now,
                 workload=workload(task.info.pod),
                 victim_workloads=tuple(workload(victim.info.pod) for victim in victims),
+                victim_priorities=tuple(victim.info.priority for victim in victims),
                 via="batch",
             )
         )

@@ -35,6 +35,7 @@ def preempting(by, *victims):
         at=0,
         workload=f"Job/ns/{by}",
         victim_workloads=tuple(f"Job/ns/{name}" for name in victims),
+        victim_priorities=(0,) * len(victims),
     )
 
 
@@ -243,7 +244,14 @@ def test_a_preemption_may_breach_a_budget_that_the_scheduler_ignores():
     meta = pod.metadata
     recorder.observe(ObjectsLoaded((make_node("n"), budget(), pod)), 0)
     victim = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
-    recorder.report(changed(preempting("top"), victims=(victim,), victim_workloads=("Pod/ns/low",)))
+    recorder.report(
+        changed(
+            preempting("top"),
+            victims=(victim,),
+            victim_workloads=("Pod/ns/low",),
+            victim_priorities=(0,),
+        )
+    )
     assert [(one.pdb, one.by) for one in recorder.budgets.breaches] == [("default/b", "ns/top")]
 
 
