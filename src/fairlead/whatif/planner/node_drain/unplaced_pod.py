@@ -395,10 +395,19 @@ def _examined(
 
 
 def _with_preemption(planner: DrainPlanner, blocker: Blocker, unplaced: Unplaced) -> Blocker:
-    """Return `blocker`; if the pod of `unplaced` can preempt other pods, its reason says so."""
-    if planner.room_by_preemption(unplaced.replacement) is None:
+    """Return `blocker`; if the pod of `unplaced` can preempt other pods, its reason says so.
+
+    The reason also says if no controller would replace a victim, even a pod with a negative
+    priority. As with `kubectl drain`, which needs --force for such pods, users decide about them.
+    """
+    found = planner.room_by_preemption(unplaced.replacement)
+    if found is None:
         return blocker
-    return replace(blocker, why=f"{blocker.why}; {_PREEMPTS}", preempts=True)
+    lost = sum(controller_of(victim.pod.metadata) is None for victim in found.victims)
+    which = " that no controller replaces" if lost == len(found.victims) else ""
+    if 0 < lost < len(found.victims):
+        which = ", and no controller replaces some of them"
+    return replace(blocker, why=f"{blocker.why}; {_PREEMPTS}{which}", preempts=True)
 
 
 def _change(

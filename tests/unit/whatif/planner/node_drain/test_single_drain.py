@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.whatif.planner.conftest import budget, deployment, job_of, overprovisioned
+from tests.unit.whatif.planner.conftest import (
+    budget,
+    deployment,
+    job_of,
+    overprovisioned,
+    with_priority,
+)
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
@@ -238,6 +244,26 @@ def test_a_reason_says_that_the_pod_would_preempt(planner, make):
     assert drainable == "no"
     assert why.endswith("(cordoned); it would preempt pods of lower priority")
     assert "preempt" not in rows_of(made)["b"][1]
+
+
+@pytest.mark.parametrize(
+    ("bare", "ending"),
+    [
+        (["spare-1-0", "spare-1-1"], "lower priority that no controller replaces"),
+        (["spare-1-1"], "lower priority, and no controller replaces some of them"),
+    ],
+)
+def test_a_reason_says_that_a_preempted_pod_would_be_lost(planner, make, bare, ending):
+    """The pod of web needs the room of both placeholders of node b."""
+    nodes = [make.node("a"), make.node("b", cpu="2"), make.node("c", cpu="1")]
+    spare = with_priority(deployment(make, "spare", ["b", "b"]), -10)
+    for one in spare:
+        if one["metadata"]["name"] in bare:
+            del one["metadata"]["ownerReferences"]
+    made = planner(*nodes, *deployment(make, "web", ["a"], cpu="2"), *spare)
+    drainable, why = rows_of(made)["a"]
+    assert drainable == "no"
+    assert why.endswith(ending)
 
 
 def test_preempted_pods_are_named_as_pods_of_other_nodes():
