@@ -6,7 +6,7 @@
     2  choice     A node is chosen if the scheduler can place its pods on the nodes that stay
                   (`RemovalSearch`).
     3  plan       From the original state, the chosen nodes are cordoned together and emptied one
-                  after another. So each pod moves once (`plan_drains`). A node that cannot be
+                  after another. So each pod moves once (`placed_drains`). A node that cannot be
                   emptied in this step stays.
     4  proof      After the plan, the nodes that a rule blocks are emptied, too. A node that cannot
                   be emptied must stay even without the rule. Either a pod fits nowhere else, or the
@@ -56,7 +56,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     order_findings,
     pace_table,
     pending_table,
-    plan_drains,
+    placed_drains,
     unsafe_because,
     unsafe_findings,
 )
@@ -189,11 +189,13 @@ class ConsolidationSearch:
     def plan(self, limit: int | None = None) -> ConsolidationPlan:
         """Return a plan that removes at most `limit` nodes, still without reasons (`explained`)."""
         choice = self._search.best(limit)
+        plan = placed_drains(self._planner, choice.chosen, self._progress)
+        plan.blocked_flags = ()  # chosen nodes that cannot be emptied are not blocked, but needed
         left_out = sum(is_virtual(one.labels) for one in self._planner.model.table.nodes())
         return ConsolidationPlan(
             self._planner.model.table.count - left_out,
             len(set(self._nodes)),
-            plan_drains(self._planner, choice.chosen, self._progress),
+            plan,
             self._bound,
             prices=self._prices,
             limit=limit,

@@ -31,6 +31,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, 
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainRun, DrainTimes
+from fairlead.whatif.planner.removal_search import RemovalChoice
 from fairlead.whatif.result.form.drain_form import ConsolidationForm
 from fairlead.whatif.run.progress import NoProgress
 
@@ -90,6 +91,28 @@ def test_pods_of_the_emptiest_nodes_move_to_the_other_nodes(planner, make):
     assert move.target not in found.removable
     assert found.blockers == []
     assert len(found.needed) == 2
+
+
+class TwoNodes:
+    """A search that chooses nodes a and b."""
+
+    def best(self, limit):
+        """Return the choice."""
+        return RemovalChoice(["a", "b"])
+
+
+def test_a_chosen_node_that_cannot_be_emptied_is_not_called_blocked(planner, make):
+    """Node c takes the pod of only one of the nodes; kubectl needs a flag for each of them."""
+    nodes = [make.node(name, cpu="4") for name in "abc"]
+    agents = [daemon_pod(make, name) for name in "ab"]
+    made = planner(*nodes, *deployment(make, "web", ["a", "b"], cpu="3"), *agents)
+    rules = AutoscalerRules(AutoscalingOptions(), [], made.model.now)
+    search = ConsolidationSearch(made, rules, ["a", "b", "c"], {}, NoProgress())
+    search._search = TwoNodes()
+    found = search.explained(search.plan())
+    assert (found.removable, found.needed) == (["a"], ["b"])
+    findings = consolidate_answer(found, made.model, "dump.json", ()).findings
+    assert "kubectl drain needs --ignore-daemonsets (1 pod)." in findings
 
 
 def test_advice_concerns_only_nodes_that_stay(planner, make):

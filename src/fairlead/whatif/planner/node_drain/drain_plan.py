@@ -204,25 +204,35 @@ def plan_drains(
     The drained nodes stay out of service, unless `return_again` is set. Raises InputError for the
     option --nodes if all `nodes` are exempt from drains (`begun_plan`).
     """
-    start = begun_plan(planner.model, nodes, "--nodes")
-    nodes = start.nodes
-    for name in nodes:
-        start.blockers += planner.refusals(name)
-    refused = set(start.blocked)
-    order = [name for name in nodes if name not in refused]
-    order.sort(key=lambda name: drain_effort(planner, name))
+    start, order = _start_and_order(planner, nodes)
     if return_again:
         return _planned_with_return(planner, start, order, progress)
     plan = _planned(planner, start, _best_trial(planner, order, progress), progress)
     if len(plan.drains) == len(order):
         return plan
-    unplaced = [name for name in plan.blocked if name not in refused]
+    unplaced = [name for name in plan.blocked if name in order]
     plan.alone = tuple(_drainable_alone(planner, unplaced, return_again=False))
     unhelped = {one.node for one in plan.blockers if not one.edit}
     unhelped_names = [name for name in unplaced if name in unhelped]
     plan.returnable = list(_drainable_alone(planner, unhelped_names, return_again=True))
     plan.new_nodes = _new_nodes_trial(planner, plan, order, progress)
     return plan
+
+
+def placed_drains(planner: DrainPlanner, nodes: Sequence[str], progress: Progress) -> DrainPlan:
+    """Return the plan of `plan_drains` without the fields about what would help blocked nodes."""
+    start, order = _start_and_order(planner, nodes)
+    return _planned(planner, start, _best_trial(planner, order, progress), progress)
+
+
+def _start_and_order(planner: DrainPlanner, nodes: Sequence[str]) -> tuple[DrainPlan, list[str]]:
+    """Return (a plan for `nodes` with the blockers of `refusals`, the other nodes by effort)."""
+    start = begun_plan(planner.model, nodes, "--nodes")
+    for name in start.nodes:
+        start.blockers += planner.refusals(name)
+    refused = set(start.blocked)
+    order = [name for name in start.nodes if name not in refused]
+    return start, sorted(order, key=lambda name: drain_effort(planner, name))
 
 
 def _new_nodes_trial(
