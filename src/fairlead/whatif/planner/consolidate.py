@@ -615,7 +615,9 @@ def _limit(found: ConsolidationPlan) -> str:
     if candidates < found.total:  # nodes that are no candidates stay, too
         which = f"{count:,} of the {candidates:,} nodes" if candidates > 1 else "the only node"
         stay = f"{which} that the plan may remove"
-    if not count:
+    if not count and candidates < found.total:
+        why = "it may remove no others"
+    elif not count:
         why = "the pods that controllers would create again need none of them"
     elif binds == PODS_PER_NODE:
         why = f"with the limits of pods per node, the pods need {stay}"

@@ -734,6 +734,7 @@ def test_the_answer_says_that_all_nodes_are_blocked(planner, make):
     [
         ("ab", "ac", "No plan can remove more than 1 node: {} 1 of the 2 nodes that {}."),
         ("a", "abc", "No plan can remove a node: {} the only node that {}."),
+        ("c", "ab", "No plan can remove more than 1 node: it may remove no others."),
     ],
 )
 def test_the_limit_of_a_plan_for_some_nodes_is_about_these_nodes(planner, make, names, on, limit):

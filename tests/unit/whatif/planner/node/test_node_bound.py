@@ -86,3 +86,33 @@ def test_equal_rules_of_workloads_with_other_labels_are_distinguished(planner, m
     for objects in ([*web, *api], [*api, *web]):
         model = planner(*map(make.node, nodes), *objects).model
         assert fewest_nodes(model, nodes) == NodeBound(2, "deploy/default/web")
+
+
+def of_pool(make, name, nodes, **spec):
+    return deployment(make, name, nodes, cpu="3", nodeSelector={"pool": name}, **spec)
+
+
+def test_bounds_of_separate_pools_are_added(planner, make):
+    """Each pool has two nodes with four cores. Three cores need one node, six cores need two."""
+    nodes = [make.node(f"{pool}{number}", pool=pool) for pool in ("x", "y") for number in (1, 2)]
+    names = [node["metadata"]["name"] for node in nodes]
+    model = planner(*nodes, *of_pool(make, "x", ["x1"]), *of_pool(make, "y", ["y1", "y2"])).model
+    assert fewest_nodes(model, names) == NodeBound(3, "cpu")
+    assert fewest_nodes(model, ["x1", "y1"]) == NodeBound(1, "cpu")
+
+
+def test_a_pool_needs_its_own_nodes_even_if_others_have_room(planner, make):
+    """The taint of pool y excludes pods of web, which would fit there otherwise."""
+    large = make.node("y1", cpu="100", pool="y")
+    large["spec"] = {"taints": [{"key": "only", "value": "y", "effect": "NoSchedule"}]}
+    tolerant = of_pool(make, "y", ["y1"], tolerations=[{"operator": "Exists"}])
+    web = deployment(make, "web", ["a", "b"], cpu="3")
+    model = planner(make.node("a"), make.node("b"), large, *tolerant, *web).model
+    assert fewest_nodes(model, ["a", "b", "y1"]) == NodeBound(3, "cpu")
+
+
+def test_a_pod_can_stay_on_a_node_that_it_no_longer_selects(planner, make):
+    nodes = [make.node("a"), make.node("b", pool="x")]
+    model = planner(*nodes, *of_pool(make, "x", ["a"])).model
+    assert fewest_nodes(model, ["a", "b"]) == NodeBound(1, "cpu")
+    assert fewest_nodes(model, ["b"]).count == 0
