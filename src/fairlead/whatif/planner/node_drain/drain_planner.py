@@ -484,7 +484,7 @@ class DrainPlanner:
             pods = [one.pod for one in left]
 
     def _schedule(self, pod: PodInfo, victims: list[PodInfo]) -> Decision:
-        """Place `pod`; if it fits no node, it may preempt pods that may stay pending.
+        """Place `pod`; if it fits no node, it may preempt certain pods (`_may_be_preempted`).
 
         The preempted pods are added to `victims`. No pod is preempted if preemption would need
         other victims, too. The loop ends, because each preemption removes at least one pod.
@@ -496,7 +496,7 @@ class DrainPlanner:
                 return decision
             found = self.room_by_preemption(pod)
             removed = () if found is None else tuple(found.victims)
-            if not removed or not all(map(self._may_stay_pending, removed)):
+            if not removed or not self._may_be_preempted(removed):
                 return decision
             for victim in removed:
                 self.model.remove(victim)
@@ -508,6 +508,12 @@ class DrainPlanner:
             pod.key
             for pod in in_queue_order(victims)
             if not isinstance(self.model.schedule(self.model.replacement(pod)), Placement)
+        )
+
+    def _may_be_preempted(self, pods: Sequence[PodInfo]) -> bool:
+        """Return whether all `pods` may stay pending, and no Job fails if they are preempted."""
+        return all(map(self._may_stay_pending, pods)) and not self.jobs.not_replaced(
+            [one.pod for one in pods]
         )
 
     def _may_stay_pending(self, pod: PodInfo) -> bool:

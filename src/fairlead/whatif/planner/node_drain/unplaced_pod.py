@@ -398,12 +398,15 @@ def _with_preemption(planner: DrainPlanner, blocker: Blocker, unplaced: Unplaced
     """Return `blocker`; if the pod of `unplaced` can preempt other pods, its reason says so.
 
     The reason also says if no controller would replace a victim, even a pod with a negative
-    priority. As with `kubectl drain`, which needs --force for such pods, users decide about them.
+    priority, because it has no controller or its Job would fail. As with `kubectl drain`, which
+    needs --force for pods without a controller, users decide about such victims.
     """
     found = planner.room_by_preemption(unplaced.replacement)
     if found is None:
         return blocker
-    lost = sum(controller_of(victim.pod.metadata) is None for victim in found.victims)
+    failing = planner.jobs.not_replaced([victim.pod for victim in found.victims])
+    alone = (victim for victim in found.victims if controller_of(victim.pod.metadata) is None)
+    lost = len(failing) + sum(1 for _ in alone)
     which = " that no controller replaces" if lost == len(found.victims) else ""
     if 0 < lost < len(found.victims):
         which = ", and no controller replaces some of them"

@@ -266,6 +266,17 @@ def test_a_reason_says_that_a_preempted_pod_would_be_lost(planner, make, bare, e
     assert why.endswith(ending)
 
 
+@pytest.mark.parametrize(("limit", "drainable"), [(0, "no"), (1, "yes")])
+def test_no_drain_makes_a_job_fail_by_preemption(planner, make, limit, drainable):
+    """The pod of web needs the room of a pod with a negative priority, which belongs to a Job."""
+    nodes = [make.node("a"), make.node("b", cpu="2"), make.node("c", cpu="1")]
+    job = with_priority(job_of(make, "b", backoffLimit=limit), -10)
+    made = planner(*nodes, *deployment(make, "web", ["a"], cpu="2"), *job)
+    found, why = rows_of(made)["a"]
+    assert found == drainable
+    assert why.endswith("that no controller replaces") == (drainable == "no")
+
+
 def test_preempted_pods_are_named_as_pods_of_other_nodes():
     drain = PlannedDrain("a", (), preempted=("default/spare-1", "default/spare-2"))
     assert list(negative_in_words(drain)) == [
