@@ -192,7 +192,8 @@ class DrainRun(Struct, frozen=True):
     stops_jobs: bool = False
     extender_notes: tuple[str, ...] = ()  # names the extenders with failed calls that were ignored
     # Pods with a negative priority that have no node at the end. They exist to give way to other
-    # pods, so they are not in `pending`.
+    # pods, so they are not in `pending`. This includes pods that a StatefulSet creates only when
+    # its other pods have a node; these are not in `uncreated`.
     pending_negative: tuple[str, ...] = ()
     # Whether a workload with a negative priority had no ready pod for a time.
     stops_negative: bool = False
@@ -399,14 +400,19 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
 def _shortages(outcome: RunOutcome) -> Counter[WorkloadRef]:
     """Return the number of displaced pods that each StatefulSet has not created again."""
     existing = Counter(pod.workload for pod in outcome.pods.values())
-    displaced = {one.pod.key: one.pod.workload for one in (*outcome.evicted, *outcome.preempted)}
-    absent = Counter(
-        ref
-        for key, ref in displaced.items()
-        if ref.kind == STATEFUL_SET.kind and key not in outcome.pods and ref in outcome.workloads
-    )
+    absent = Counter(_absent(outcome).values())
     wanted = {ref: outcome.workloads[ref].wanted for ref in absent}
     return Counter({ref: min(absent[ref], wanted[ref] - existing[ref]) for ref in absent})
+
+
+def _absent(outcome: RunOutcome) -> dict[str, WorkloadRef]:
+    """Return the displaced pods of StatefulSets that do not exist at the end: {key: workload}."""
+    displaced = {one.pod.key: one.pod.workload for one in (*outcome.evicted, *outcome.preempted)}
+    return {
+        key: ref
+        for key, ref in sorted(displaced.items())
+        if ref.kind == STATEFUL_SET.kind and key not in outcome.pods and ref in outcome.workloads
+    }
 
 
 def _failed_jobs(outcome: RunOutcome) -> list[ObjectError]:
@@ -499,6 +505,13 @@ def _drain_run(
     stopped = tuple(one for ref, one in without_pods.items() if ref not in negative)
     pending = _pending_since(outcome, baseline)
     ignored = {pod.key for pod in pending if ignores_negative and pod.has_negative_priority}
+    uncreated, later = list[UncreatedPods](), list[str]()
+    for one in _uncreated(outcome, baseline):
+        if one.is_refused or one.workload not in negative:
+            uncreated.append(one)
+        else:  # a StatefulSet creates these pods when those in `ignored` have a node
+            absent = [key for key, ref in _absent(outcome).items() if ref == one.workload]
+            later += absent[: one.pods]
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
     begun = {one.node for one in outcome.drains if one.begun_at is not None}
     refusals = {one.pod.key for one in outcome.undrained if one.cause is UndrainedCause.REFUSED}
@@ -512,7 +525,7 @@ def _drain_run(
         {pod.key: ", ".join(reasons_of(pod.reason)) for pod in pending if pod.key not in ignored},
         tuple(pod for pod in _lost(outcome, wanted | added) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
-        tuple(_uncreated(outcome, baseline)),
+        tuple(uncreated),
         tuple(_newly_failed(outcome, baseline)),
         _times(drains, outcome.started_at),
         {one.pdb: one.refused for one in outcome.budgets if one.refused},
@@ -523,7 +536,7 @@ def _drain_run(
         len(outcome.evicted) - len({one.pod.key for one in outcome.evicted}),
         _stops_jobs(outcome),
         outcome.extender_notes,
-        tuple(pod.key for pod in pending if pod.key in ignored),
+        tuple(sorted((*ignored, *later))),
         not negative.isdisjoint(without_pods),
     )
 

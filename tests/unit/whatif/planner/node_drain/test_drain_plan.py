@@ -1711,6 +1711,25 @@ def test_pods_with_a_negative_priority_block_no_drain(planner, experiment, make)
     assert pending.startswith("2 pods with a negative priority are pending at the end")
 
 
+def test_a_stateful_set_with_a_negative_priority_may_wait_for_room(planner, experiment, make):
+    """It creates its second pod again only after the first, which stays pending."""
+    nodes = [make.node(name, cpu="2") for name in NODES]
+    spare = make.workload("StatefulSet", "spare", replicas=2)
+    spare["metadata"]["uid"] = "spare"
+    pods = [make.pod(f"spare-{number}", node_name="a", owner="spare") for number in (0, 1)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0] |= {"kind": "StatefulSet", "uid": "spare"}
+        pod["metadata"]["labels"] = spare["spec"]["selector"]["matchLabels"]
+        pod["status"]["conditions"] = READY
+    web = deployment(make, "web", ["b", "b", "c", "c"])
+    objects = [*nodes, *web, *with_priority([spare, *pods], -10)]
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    [run] = plan.runs
+    assert (run.is_safe, run.uncreated) == (True, ())
+    assert run.pending_negative == ("default/spare-0", "default/spare-1")
+
+
 def test_a_run_can_count_pods_with_a_negative_priority(planner, experiment, make):
     """`consolidate` does so, because placeholders keep spare nodes."""
     objects = overprovisioned(make, -10)
