@@ -161,8 +161,8 @@ def size(
         kept = {*read.nodes("--keep", keep), *virtual}
         replaced = [info for info in model.table.nodes() if info.name not in kept]
         if not replaced:
-            every = "every node is kept or virtual" if virtual else "matches every node"
-            raise InputError("--keep", f"{every}, so no node is left to replace")
+            source = "--keep" if keep else read.snapshot.source
+            raise InputError(source, _no_node_left(keeps=bool(keep), has_virtual=bool(virtual)))
         check_survival(survival, [one.labels.get(ZONE, "") for one in model.table.nodes()])
         check_allocatable(replaced, read.snapshot.manifests)
         offers = node_offers(model, replaced, types, share, read.node_pools)
@@ -209,6 +209,12 @@ def size(
     )
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS
+
+
+def _no_node_left(*, keeps: bool, has_virtual: bool) -> str:
+    """Return why no node is left to replace; `keeps` is set if --keep was given."""
+    every = "every node is kept or virtual" if has_virtual else "matches every node"
+    return f"{every if keeps else 'every node is virtual'}, so no node is left to replace"
 
 
 def _change(options: PlanChangeOptions, namespace: str) -> ClusterChange | None:

@@ -36,6 +36,7 @@ def test_virtual_nodes_are_kept(tmp_path, capsys):
 
 
 def test_a_cluster_of_virtual_nodes_has_no_nodes_to_replace(tmp_path, capsys):
+    """The message does not name --keep, which was not given."""
     status, text = answer(tmp_path, capsys, node("aci", "10k", type="virtual-kubelet"))
     assert status == 2
-    assert "every node is kept or virtual, so no node is left to replace" in text
+    assert "dump.json: every node is virtual, so no node is left to replace" in text
