@@ -228,9 +228,7 @@ class SingleDrainForm(Struct, forbid_unknown_fields=True):
         about("number of evictions that count against a budget; `null` for a blocked node"),
     ]
     why: Annotated[str, about("where the pods go, or what blocks the drain")]
-    first: Annotated[
-        list[str], about("workloads whose pods must be evicted before the other pods of the node")
-    ]
+    first: Annotated[list[str], about("workloads whose pods must be evicted first, in this order")]
     lost: Annotated[list[str], about("pods that nothing replaces")]
     waits: Annotated[list[str], about("pods that fit on no other node")]
     pending_negative: Annotated[
