@@ -8,6 +8,7 @@ configuration that the change states.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -53,6 +54,9 @@ from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, vali
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from fairlead.whatif.run.tried_workload import TriedWorkloads
 
 
 class ExperimentPair(Struct, frozen=True):
@@ -324,10 +328,11 @@ def _without_change(
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `script` is the change, which matters in three ways. First, `conditions.load` may name a
+    `script` is the change, which matters in four ways. First, `conditions.load` may name a
     workload that the change creates. Second, the instance types are also for NodePools that the
     change creates. Third, the notes about nodes that were being removed say whether the change
-    deletes these nodes.
+    deletes these nodes. Fourth, both runs try the next pods of workloads whose
+    admission the change may alter.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale, script.written),
@@ -352,6 +357,7 @@ def _without_change(
         karpenter=autoscaling.karpenter,
         loads=loads,
         other_schedulers=other_schedulers(scheduler, snapshot.manifests),
+        tried=_tried(script),
         notes=(
             *unreadable_notes(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
@@ -363,6 +369,16 @@ def _without_change(
             *unread,
         ),
     )
+
+
+def _tried(script: ChangeScript) -> TriedWorkloads | None:
+    """Return the workloads whose next pods `script` may cause to be refused."""
+    if not (script.written or script.deleted):
+        return None
+    # Imported only if it is needed.
+    from fairlead.whatif.run.tried_workload import tried_workloads  # noqa: PLC0415
+
+    return tried_workloads(script.written, script.deleted)
 
 
 def _leaving(

@@ -129,7 +129,7 @@ def what_if(
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before, pair.kept_nodes, effect.drain.nodes)
     notes += [*_lost_without_change(snapshot, before), *_displaced_without_change(before, after)]
-    notes += _undrained_without_change(effect)
+    notes += [*_undrained_without_change(effect), *_no_room_in_quotas(effect)]
     notes += _refused_by_kubelets(before, after)
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
@@ -493,6 +493,20 @@ def _undrained_without_change(effect: Effect) -> list[str]:
         f"{found[0].why.rstrip('.').replace('. (', ' (')})."
         for node, found in by_node.items()
     ]
+
+
+def _no_room_in_quotas(effect: Effect) -> list[str]:
+    """Return a note about workloads whose pods can be replaced, but that can get no more pods."""
+    found = [one for one in effect.refused_pods if not one.even_replacements]
+    if not found:
+        return []
+    which = listed([str(one.workload) for one in found], 3)
+    note = (
+        f"Pods of {which} can still be replaced, but one more pod is refused: {found[0].message}. "
+        "So these workloads cannot grow, and a rolling update cannot add a pod before it removes "
+        "one."
+    )
+    return [note]
 
 
 def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[str]:

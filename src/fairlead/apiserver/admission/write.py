@@ -57,6 +57,9 @@ class Write(Struct, frozen=True, kw_only=True):
     # The name that the server chose for a new object because the request has only a generateName,
     # otherwise "".
     generated_name: str = ""
+    # In a dry run that creates a pod: an existing pod that is assumed to end before. Quotas do not
+    # count it. None if all pods are assumed to stay.
+    replaced: Json | None = None
 
     def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:
         """Return the result of `tracked(old, new)`: `new` with updated managedFields.

@@ -426,6 +426,18 @@ class DeletedClaim(Struct, frozen=True):
         return not self.volume or self.reclaim_policy == "Retain"
 
 
+class RefusedPod(Struct, frozen=True):
+    """A workload whose next pod the API server would refuse at the end of a run.
+
+    `message` is the reason, without the name of the pod. If `even_replacements` is False, a quota
+    has room for the replacement of an existing pod, but not for one more pod.
+    """
+
+    workload: WorkloadRef
+    message: str
+    even_replacements: bool
+
+
 class Recurrence(Struct, frozen=True):
     """A repeated displacement.
 
@@ -525,6 +537,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     pod_autoscalers: tuple[PodAutoscalerOutcome, ...] = ()
     cluster_history: ClusterHistory | None = None  # None if it was too large to keep
     deleted_claims: tuple[DeletedClaim, ...] = ()  # without claims whose controller is a pod
+    # The workloads whose next pods would be refused, among the workloads that are tried.
+    refused_pods: tuple[RefusedPod, ...] = ()
     completed_and_deleted: tuple[PodEnd, ...] = ()  # pods that completed and were then deleted
     # Pods that no node could take for a time, and that were deleted before they completed.
     deleted_after_wait: tuple[DeletedPod, ...] = ()

@@ -99,6 +99,9 @@ _LINKS: Final[Mapping[OutcomeKind, _Links]] = {
     OutcomeKind.DOWN: _link(
         "See which pods do not come back from failed nodes, and why.", "tab=lost"
     ),
+    OutcomeKind.REPLACEMENTS_REFUSED: _link(
+        "See which workloads can get no new pods, and why.", "tab=refused_pods"
+    ),
     OutcomeKind.BREACHED: _breached,
     OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,
     OutcomeKind.REPEATED: _DISPLACED,

@@ -27,6 +27,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PdbBreach,
     PodEnd,
     Preempted,
+    RefusedPod,
     RunOutcome,
     loops_of,
 )
@@ -87,6 +88,7 @@ def whatif_result(
         "pdb_breaches": [_breach(one, start) for one in difference.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
+        "refused_pods": [_refused_pod(one) for one in answer.effect.refused_pods],
         "errors": [
             {**_error(one), "also_without": one not in answer.effect.errors}
             for one in changed.errors
@@ -291,6 +293,14 @@ def _skipped(outcome: RunOutcome) -> list[Json]:
 
 def _error(one: ObjectError) -> Json:
     return {"object": one.subject, "message": one.message, "missing": one.missing}
+
+
+def _refused_pod(one: RefusedPod) -> Json:
+    return {
+        "workload": str(one.workload),
+        "message": one.message,
+        "even_replacements": one.even_replacements,
+    }
 
 
 def _recurrences(outcome: RunOutcome, *others: RunOutcome) -> list[Json]:

@@ -82,6 +82,8 @@ TABLES: Final = (
     _table("removed", "Removed", pod="pod", node="node"),
     _table("deleted_claims", "Deleted claims", claim="claim", volume="volume",
            reclaim_policy="reclaim policy", at_s="after"),
+    _table("refused_pods", "New pods refused", workload="workload",
+           even_replacements="replacements, too", message="why"),
     _table("pdb_breaches", "Disruption budgets breached", pdb="budget", pod="pod", by="by",
            at_s="after"),
     _table("outage.nodes", "Failed nodes", node="node", zone="zone", failures="failures",

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
     from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
     from fairlead.engine.batch.configuration_file import BatchConfig
+    from fairlead.whatif.run.tried_workload import TriedWorkloads
 else:
     # help() evaluates the annotations of a Struct; the imports are as slow as a small run.
-    ClusterAutoscalerConfig = KarpenterConfig = BatchConfig = Any
+    ClusterAutoscalerConfig = KarpenterConfig = BatchConfig = TriedWorkloads = Any
 
 HORIZON_DEFAULT: Final = seconds(3600)
 # Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If one retry
@@ -110,6 +111,9 @@ class Experiment(Struct, frozen=True, kw_only=True):
     # The curves begin at `start` plus `steps_begin`; their first amounts apply until then. If
     # `steps_begin` is None, the first amounts apply during the whole run.
     loads: WorkloadLoads = field(default_factory=dict)
+    # The workloads whose next pods are tried at the end of the run; None if the steps cannot alter
+    # which pods are admitted.
+    tried: TriedWorkloads | None = None
     runs_cron_jobs: bool = False  # whether CronJobs create Jobs
     # Names of schedulers whose rules are unknown (`configuration.other_scheduler`).
     other_schedulers: tuple[str, ...] = ()

@@ -83,6 +83,17 @@ class _MatchedQuota(Struct, frozen=True):
         """The usage in the quota's status, by resource name."""
         return amounts(self.quota["status"].get("used"))
 
+    def without(self, pod: Json) -> _MatchedQuota:
+        """Return the match with the usage of `pod` subtracted, if the quota counts this pod."""
+        if not is_in_scopes(POD, pod, self.quota["spec"]):
+            return self
+        freed, used = usage(POD, pod), self.used
+        less = subtract(used, {name: freed[name] for name in used if name in freed})
+        texts = {name: canonical(amount) for name, amount in less.items()}
+        status = self.quota["status"]
+        quota = {**self.quota, "status": {**status, "used": {**status["used"], **texts}}}
+        return _MatchedQuota(quota, self.names)
+
 
 class ResourceQuota(Struct, frozen=True):
     """The admission plugin `ResourceQuota`."""
@@ -104,6 +115,8 @@ class ResourceQuota(Struct, frozen=True):
         if not matched_quotas and not self.limited:
             return obj
         charge.require_constrained(matched_quotas)
+        if attributes.write.replaced is not None:
+            matched_quotas = [one.without(attributes.write.replaced) for one in matched_quotas]
         delta = charge.usage()
         costs = [
             charge.cost(delta, attributes.old, quota_match)

@@ -1,7 +1,8 @@
 """The conditions of `--fail-on`; if any of them is true, a what-if exits with status 3.
 
     condition  = pods | count | workload-below=SHARE | flag
-    flag       = undrained | pdb-breached | pdb-blocks-drains | data-deleted | loop
+    flag       = undrained | pdb-breached | pdb-blocks-drains | replacements-refused
+               | data-deleted | loop
     pods       = field operator value           displaced pods that match, such as priority>=1000
                | list:field operator value      pods of a list, such as pending:priority>=1000
     field      = priority | namespace | name | labels.KEY
@@ -17,7 +18,8 @@ In `list:field`, every list except `down` and `errors` is allowed.
 
 A namespace, name or label value must match completely; `*` matches any characters, and `?` matches
 one character. A missing label satisfies `!=` but not `=`. `pdb-blocks-drains` is true if the change
-creates or edits a budget that then never allows the eviction of a ready pod. `data-deleted` is true
+creates or edits a budget that then never allows the eviction of a ready pod. `replacements-refused`
+is true if the API server would refuse the replacement of a present pod. `data-deleted` is true
 if PersistentVolumeClaims are deleted and their volumes are not retained. `loop` is true if any pods
 are displaced repeatedly.
 """
@@ -115,6 +117,9 @@ _FLAGS: Final[dict[str, Callable[[Effect], list[str]]]] = {
         one.pdb for one in effect.budgets if one.state is BudgetResult.BREACHED
     ],
     "pdb-blocks-drains": lambda effect: [one.pdb for one in effect.budgets if one.blocks_drains],
+    "replacements-refused": lambda effect: [
+        f"{one.workload}: {one.message}" for one in effect.refused_replacements
+    ],
     "data-deleted": lambda effect: [
         one.claim for one in effect.deleted_claims if not one.keeps_data
     ],

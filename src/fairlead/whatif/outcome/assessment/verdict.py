@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.input.duration import for_readers
@@ -39,6 +40,7 @@ from fairlead.whatif.outcome.run_outcome import (
     ObjectError,
     PodEnd,
     Recurrence,
+    RefusedPod,
     RunOutcome,
     Undrained,
     UndrainedCause,
@@ -76,6 +78,7 @@ class OutcomeKind(StrEnum):
     NOT_CREATED = "not_created"
     DOWN = "down"
     UNFINISHED = "unfinished"
+    REPLACEMENTS_REFUSED = "replacements_refused"
     BREACHED = "breached"
     BRIEFLY_UNAVAILABLE = "briefly_unavailable"
     INCOMPLETE_GANG = "incomplete_gang"
@@ -102,6 +105,7 @@ class OutcomeKind(StrEnum):
 
 
 _WARNINGS: Final = (
+    OutcomeKind.REPLACEMENTS_REFUSED,
     OutcomeKind.BREACHED,
     OutcomeKind.BRIEFLY_UNAVAILABLE,
     OutcomeKind.INCOMPLETE_GANG,
@@ -557,6 +561,32 @@ def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
     does, names = "does" if len(rows) == 1 else "do", _names([str(one.workload) for one in rows])
     rollouts = _plural(len(rows), "rollout")
     return f" The {rollouts} of {names} {does} not finish: {_pods(count)} {keep} the old template."
+
+
+def _replacements_refused(effect: Effect) -> str | None:
+    """Return sentences about workloads whose new pods would be refused from now on.
+
+    Workloads that already lack refused pods are left out: other sentences are about them.
+    """
+    lacking = {one.workload for one in effect.lasting_errors}
+    by_reason: dict[str, list[RefusedPod]] = defaultdict(list)
+    for one in effect.refused_replacements:
+        if one.workload not in lacking:
+            excess = QuotaExcess.read(one.message)
+            reason = one.message.rstrip(".")
+            by_reason[reason if excess is None else f"exceeded quota: {excess.quota}"].append(one)
+    if not by_reason:
+        return None
+    (reason, rows), *others = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+    if len(rows) == 1:
+        reason = rows[0].message.rstrip(".")
+    sentence = (
+        f"From now on, new pods of {_names([str(one.workload) for one in rows])} are refused, "
+        f"including replacements of the present pods: {reason}."
+    )
+    count = sum(len(refused) for _, refused in others)
+    more = f" So are new pods of {counted(count, 'more workload')}, for other reasons."
+    return sentence + (more if count else "")
 
 
 def _error(effect: Effect) -> str | None:
@@ -1445,6 +1475,8 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.DOWN, _down),
     # Problems that may disappear after the end of the run.
     (OutcomeKind.UNFINISHED, _unfinished),
+    # Damage that begins when the next pod ends.
+    (OutcomeKind.REPLACEMENTS_REFUSED, _replacements_refused),
     # Temporary damage.
     (OutcomeKind.BREACHED, _breached),
     (OutcomeKind.BRIEFLY_UNAVAILABLE, _briefly_unavailable),

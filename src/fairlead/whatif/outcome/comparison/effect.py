@@ -37,6 +37,7 @@ from fairlead.whatif.outcome.run_outcome import (
     DeletedClaim,
     ObjectError,
     Recurrence,
+    RefusedPod,
     RunOutcome,
     Undrained,
     loops_of,
@@ -83,13 +84,15 @@ class Effect(Struct, frozen=True, kw_only=True):
         workload differs between the runs, or if the metrics of an autoscaler propose more than
         maxReplicas for longer than without the change. Finally, the result is False if workloads do
         not create new pods that the change asks for (`held_back`), or keep old pods although the
-        change updates them, or if drifted nodes are not replaced (`unreplaced`).
+        change updates them, if replacements of existing pods would be refused
+        (`refused_replacements`), or if drifted nodes are not replaced (`unreplaced`).
         """
         is_held = self.held_back or any(one.outdated for one in self.workloads)
         is_complete = self.is_drain_complete and not self.lasting_errors and not is_held
         is_scaled = bool(self.replica_ranges or self.replica_shortages)
         affects_none = self.difference.is_empty and not self.waited and not is_scaled
-        return affects_none and is_complete and not (self.deleted_claims or self.unreplaced)
+        is_lasting = self.deleted_claims or self.unreplaced or self.refused_replacements
+        return affects_none and is_complete and not is_lasting
 
     @property
     def unreplaced(self) -> dict[str, str]:
@@ -102,6 +105,24 @@ class Effect(Struct, frozen=True, kw_only=True):
             return {}
         known = before.drifted if before is not None else {}
         return {node: why for node, why in after.drifted.items() if node not in known}
+
+    @property
+    def refused_pods(self) -> list[RefusedPod]:
+        """The workloads whose next pods are refused only with the change.
+
+        A workload is also in the list if only the change causes the refusal of replacements.
+        """
+        known = {one.workload: one.even_replacements for one in self.without.refused_pods}
+        return [
+            one
+            for one in self.changed.refused_pods
+            if one.workload not in known or (one.even_replacements and not known[one.workload])
+        ]
+
+    @property
+    def refused_replacements(self) -> list[RefusedPod]:
+        """Those of `refused_pods` for which a replacement of an existing pod is refused, too."""
+        return [one for one in self.refused_pods if one.even_replacements]
 
     @property
     def held_back(self) -> list[WorkloadEffect]:

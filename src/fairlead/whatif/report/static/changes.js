@@ -119,6 +119,16 @@ const CHANGE_TABLES = [
     ],
   },
   {
+    key: "refused_pods",
+    label: "New pods refused",
+    empty: "",
+    fields: [
+      { key: "workload", label: "Workload", kind: "text" },
+      { key: "even_replacements", label: "Replacements, too", kind: "text" },
+      { key: "message", label: "Message", kind: "text" },
+    ],
+  },
+  {
     key: "skipped",
     label: "Without effect",
     empty: "",

@@ -18,6 +18,7 @@ const LISTS = [
   "updated",
   "removed",
   "deleted_claims",
+  "refused_pods",
   "skipped",
   "errors",
   "recurrences",

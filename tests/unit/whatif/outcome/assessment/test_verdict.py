@@ -38,6 +38,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PodEnd,
     Preempted,
     Recurrence,
+    RefusedPod,
     ResourceAllocation,
     RunOutcome,
     Undrained,
@@ -216,6 +217,13 @@ ROWS = {
             pdb_breaches=(PdbBreach(pdb="ns/web", pod="ns/p", by="x", at=1),),
         ),
         "Budget ns/web is breached: 1 pod is displaced when it allows no more disruptions.",
+    ),
+    OutcomeKind.REPLACEMENTS_REFUSED: (
+        outcome(HERE, refused_pods=(RefusedPod(WEB, "no room", even_replacements=True),)),
+        (
+            "From now on, new pods of deploy/ns/web are refused, including replacements of the "
+            "present pods: no room."
+        ),
     ),
     OutcomeKind.UNAVAILABLE: (
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1, 60)}),
