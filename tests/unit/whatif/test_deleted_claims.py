@@ -152,8 +152,46 @@ def test_an_unused_claim_is_a_difference_although_no_pod_changes(make, snapshot)
     assert [one.kind for one in answer.verdict.findings] == [OutcomeKind.DATA_DELETED]
 
 
-def test_a_claim_that_a_pod_uses_is_not_deleted(database, snapshot):
-    answer = what_if(snapshot(*database()), ClusterChange(delete=("pvc/data-db-0",)))
+@pytest.mark.parametrize(
+    ("policy", "kind", "effect"),
+    [
+        ("Delete", OutcomeKind.DATA_DELETED, "and so is its volume with all data"),
+        ("Retain", OutcomeKind.CLAIMS_DELETED, "and no volume"),
+    ],
+)
+def test_the_deletion_of_a_claim_that_a_pod_uses_is_only_delayed(
+    database, snapshot, policy, kind, effect
+):
+    """Nothing removes a deletionTimestamp, so the data is lost with the next eviction."""
+    answer = what_if(snapshot(*database(policy)), ClusterChange(delete=("pvc/data-db-0",)))
+    assert deleted(answer) == [("default/data-db-0", "v-0", policy)]
+    assert [one["in_use"] for one in whatif_result(answer)["deleted_claims"]] == [True]
+    assert not answer.effect.is_none
+    assert answer.verdict.first.kind is kind
+    assert answer.verdict.first.sentence == (
+        "1 PersistentVolumeClaim is deleted as soon as its pods are gone, which nothing can undo, "
+        f"{effect}: default/data-db-0."
+    )
+    is_lost = kind is OutcomeKind.DATA_DELETED
+    assert check(parse_fail_on("data-deleted"), answer.effect).holds is is_lost
+    commands = [one.command for one in answer.next_steps if one.command]
+    assert [one.split(" -p ")[0] for one in commands] == ["kubectl patch pv v-0"] * is_lost
+
+
+def test_a_claim_that_is_deleted_with_its_pod_is_listed_once(database, snapshot):
+    change = ClusterChange(delete=("pvc/data-db-0", "sts/db", "pod/db-0"))
+    found = whatif_result(what_if(snapshot(*database()), change))["deleted_claims"]
+    assert sorted((one["claim"], one["in_use"]) for one in found) == [
+        ("default/data-db-0", False),
+        ("default/data-db-1", False),
+    ]
+
+
+def test_a_claim_that_was_already_being_deleted_is_no_effect(database, snapshot):
+    objects = database()
+    [terminating] = [one for one in objects if one["metadata"]["name"] == "data-db-0"]
+    terminating["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("pvc/data-db-0",), cordon=("a",)))
     assert deleted(answer) == []
 
 

@@ -412,13 +412,16 @@ class DeletedClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.
 
     `volume` is the claim's volume, "" if the claim had none. `reclaim_policy` is the reclaim policy
-    of the volume, "" if it is unknown.
+    of the volume, "" if it is unknown. If `is_in_use` is set, the claim was marked for deletion
+    `at` this time, but still exists, because a pod uses it. Nothing can undo the mark, so the claim
+    is deleted when the last such pod is gone.
     """
 
     claim: str
     volume: str
     reclaim_policy: str
     at: Instant
+    is_in_use: bool = False
 
     @property
     def keeps_data(self) -> bool:

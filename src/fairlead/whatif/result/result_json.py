@@ -271,6 +271,7 @@ def _deleted_claims(claims: Iterable[DeletedClaim], start: Instant) -> list[Json
             "volume": one.volume or None,
             "reclaim_policy": one.reclaim_policy or None,
             "at_s": _at_s(one.at, start),
+            "in_use": one.is_in_use,
         }
         for one in claims
     ]

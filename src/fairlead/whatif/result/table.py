@@ -81,7 +81,7 @@ TABLES: Final = (
            at_s="after"),
     _table("removed", "Removed", pod="pod", node="node"),
     _table("deleted_claims", "Deleted claims", claim="claim", volume="volume",
-           reclaim_policy="reclaim policy", at_s="after"),
+           reclaim_policy="reclaim policy", at_s="after", in_use="still used by a pod"),
     _table("refused_pods", "New pods refused", workload="workload",
            even_replacements="replacements, too", message="why"),
     _table("pdb_breaches", "Disruption budgets breached", pdb="budget", pod="pod", by="by",

@@ -303,6 +303,8 @@ def _data_of(claim: DeletedClaim) -> str:
     if not claim.reclaim_policy:
         return "unknown reclaim policy"
     is_kept = "kept" if claim.keeps_data else "deleted"
+    if claim.is_in_use and not claim.keeps_data:
+        is_kept = "deleted when no pod uses it"
     return f"{is_kept} (reclaim policy {claim.reclaim_policy})"
 
 

@@ -386,26 +386,48 @@ def _data_deleted(effect: Effect) -> str | None:
 
 
 def data_deletion(claims: Iterable[DeletedClaim]) -> str | None:
-    """Return a sentence about the deleted `claims` whose data is lost; None if there are none."""
+    """Return sentences about the deleted `claims` whose data is lost; None if there are none."""
     lost = [one for one in claims if not one.keeps_data]
-    if not lost:
-        return None
-    are_known = all(one.reclaim_policy for one in lost)
-    verb = "is" if len(lost) == 1 else "are"
-    data = f"and so {verb} {'its volume' if len(lost) == 1 else 'their volumes'} with all data"
-    if not are_known:
-        whose = "its volume" if len(lost) == 1 else "their volumes"
-        data = f"perhaps with {whose} (the dump lacks the reclaim policy)"
-    return f"{_claims(lost)} {verb} deleted, {data}: {_names([one.claim for one in lost])}."
+    return (
+        " ".join(
+            f"{_deletion(found)}, {_lost_data(found)}: {_names([one.claim for one in found])}."
+            for found in _by_use(lost)
+        )
+        or None
+    )
+
+
+def _by_use(claims: Sequence[DeletedClaim]) -> Iterator[list[DeletedClaim]]:
+    """Yield the claims that are gone, and the claims that pods still use; leave out empty lists."""
+    for is_in_use in (False, True):
+        if found := [one for one in claims if one.is_in_use is is_in_use]:
+            yield found
+
+
+def _deletion(claims: Sequence[DeletedClaim]) -> str:
+    """Return a clause that `claims` are deleted; either all of them are in use, or none."""
+    verb, pod = ("is", "its pods") if len(claims) == 1 else ("are", "their pods")
+    when = f" as soon as {pod} are gone, which nothing can undo" if claims[0].is_in_use else ""
+    return f"{_claims(claims)} {verb} deleted{when}"
+
+
+def _lost_data(lost: Sequence[DeletedClaim]) -> str:
+    """Return a clause about the volumes of the claims `lost`."""
+    verb, volumes = ("is", "its volume") if len(lost) == 1 else ("are", "their volumes")
+    if not all(one.reclaim_policy for one in lost):
+        return f"perhaps with {volumes} (the dump lacks the reclaim policy)"
+    return f"and so {verb} {volumes} with all data"
 
 
 def _claims_deleted(effect: Effect) -> str | None:
     kept = [one for one in effect.deleted_claims if one.keeps_data]
-    if not kept:
-        return None
-    verb = "is" if len(kept) == 1 else "are"
-    names = _names([one.claim for one in kept])
-    return f"{_claims(kept)} {verb} deleted, and no volume: {names}."
+    return (
+        " ".join(
+            f"{_deletion(found)}, and no volume: {_names([one.claim for one in found])}."
+            for found in _by_use(kept)
+        )
+        or None
+    )
 
 
 def _claims(claims: Sequence[DeletedClaim]) -> str:

@@ -530,6 +530,9 @@ class Recorder(Struct):
             self._record_node(changed)
         elif kind is Deployment or kind is StatefulSet or kind is DaemonSet:
             self.pauses.observe(changed)
+        elif type(changed) is PersistentVolumeClaim:
+            if not self.history.is_loading:
+                self.claims.observe(changed, self.now)
         elif type(changed) is PriorityClass:
             self.priority_names.setdefault(changed.value, changed.metadata.name)
 
