@@ -164,10 +164,15 @@ def what_if(
         causes=causes,
         returned=tuple(pair.failed_nodes),
     )
-    is_bare = effect.is_none and not (effect.drain.nodes or pair.awaited)
-    if not conditions.next_steps or is_bare:
+    if not conditions.next_steps or _is_bare(pair, effect):
         return answer
     return _with_next_steps(answer, pair, snapshot, conditions, before, progress)
+
+
+def _is_bare(pair: ExperimentPair, effect: Effect) -> bool:
+    """Return whether `effect` changes nothing and leaves nothing to do, so that no step helps."""
+    is_done = not (effect.drain.nodes or pair.awaited or effect.shortages_of_both)
+    return effect.is_none and is_done
 
 
 def _held_by_budgets(after: RunOutcome) -> tuple[str, ...]:

@@ -155,3 +155,28 @@ def test_a_load_of_a_workload_that_the_change_stops_scaling_has_an_effect(snapsh
         Conditions(load=write("load.yaml", "- {workload: deploy/default/web, cpu: 2}")),
     )
     assert not any("has no effect there" in note for note in found.changed.notes)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "sentence", "options"),
+    [
+        (
+            "6",
+            (
+                "Nothing changes for any pod. In both runs, HorizontalPodAutoscaler default/web "
+                "needs up to 12 replicas until the end, but its maxReplicas is 9."
+            ),
+            ["--set hpa/default/web:spec.maxReplicas=12"],
+        ),
+        ("4", "Nothing changes for any pod.", []),
+    ],
+)
+def test_a_load_beyond_max_replicas_is_named_first(snapshot, make, write, cpu, sentence, options):
+    """Both runs lack the replicas, but the question is about the load."""
+    found = what_if(
+        snapshot(make.node("a", cpu="64"), make.workload(cpu="1"), AUTOSCALER),
+        ClusterChange(),
+        Conditions(load=write("load.yaml", f"- {{workload: deploy/web, cpu: {cpu}}}\n")),
+    )
+    assert found.verdict.first.sentence == sentence
+    assert [one.options for one in found.next_steps] == options

@@ -246,7 +246,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.BRIEFLY_UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),
     OutcomeKind.RESCALED: (_MOVE_REPLICA_LIMITS,),
     OutcomeKind.LIMITED: (_MOVE_REPLICA_LIMITS,),
-    OutcomeKind.UNCHANGED: (_DELETE_AWAITED_PODS,),
+    OutcomeKind.UNCHANGED: (_DELETE_AWAITED_PODS, _MOVE_REPLICA_LIMITS),
     OutcomeKind.DISPLACED: (
         _Row(ignore_failed_nodes),
         _Row(shorten_failures, tries=True),

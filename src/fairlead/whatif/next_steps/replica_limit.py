@@ -9,7 +9,7 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named
 from fairlead.whatif.outcome.assessment.next_step import NextStep
-from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome, ReplicaShortage
 from fairlead.whatif.outcome.comparison.effect import Effect
 
 
@@ -17,16 +17,16 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if that changes the limits of autoscalers, so that they admit more replicas.
 
     The what-if changes two kinds of autoscalers. Some scale back a workload that the user's what-if
-    scales. The metrics of others propose more than maxReplicas because of the user's what-if. The
-    limits of up to NAMES_MAX autoscalers are tried together. The step says how many pods then do
-    not run. Nothing is yielded for an autoscaler that the user's what-if edits, or if the user's
-    what-if applies files.
+    scales. The metrics of others propose more than maxReplicas because of the user's what-if, or in
+    both runs if the user's what-if changes nothing. The limits of up to NAMES_MAX autoscalers are
+    tried together. The step says how many pods then do not run. Nothing is yielded for an
+    autoscaler that the user's what-if edits, or if the user's what-if applies files.
     """
     answer, edits = context.answer, dict[str, str]()
     if answer.change.apply:
         return
     wanted = {one.autoscaler: one.replicas_before for one in _rescaled(answer.effect)}
-    wanted |= {one.autoscaler: short.proposed for one, short in answer.effect.replica_shortages}
+    wanted |= {one.autoscaler: short.proposed for one, short in _shortages(answer.effect)}
     by_name = {one.autoscaler: one for one in answer.changed.pod_autoscalers}
     for name, count in [*wanted.items()][:NAMES_MAX]:
         if count and not is_named(name, answer.change.set):
@@ -37,6 +37,8 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
         return
     kept = {one.autoscaler for one in _rescaled(tried)}
     kept |= {one.autoscaler for one, _ in tried.replica_shortages}
+    if answer.effect.is_none:
+        kept |= {one.autoscaler for one, _ in tried.shortages_of_both}
     helped = [name for name in edits if name not in kept]
     if not helped:
         return
@@ -52,6 +54,11 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
         f"ask again with {what}{rest}",
         shlex.join(word for name in helped for word in ("--set", edits[name])),
     )
+
+
+def _shortages(effect: Effect) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
+    """Return the autoscalers that need a higher maxReplicas."""
+    return effect.shortages_of_both if effect.is_none else effect.replica_shortages
 
 
 def _limit_in_the_way(autoscaler: PodAutoscalerOutcome, count: int) -> str:

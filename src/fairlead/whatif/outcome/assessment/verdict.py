@@ -22,6 +22,7 @@ from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome, ReplicaShortage
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
@@ -170,6 +171,8 @@ def _unchanged(effect: Effect) -> str:
     text = f"Nothing changes for any pod{but}."
     if pending := len(effect.changed.pending):
         text += f" {counted(pending, 'pod')} {'stays' if pending == 1 else 'stay'} pending."
+    if shortages := effect.shortages_of_both:
+        text += f" In both runs, {_shortage(shortages)}"
     before, after = effect.without.autoscaling, effect.changed.autoscaling
     if before is None or after is None or not after.transitions:
         return text
@@ -285,8 +288,11 @@ def _rescaled(effect: Effect) -> str | None:
 def _limited(effect: Effect) -> str | None:
     """Return a sentence about autoscalers that need more than maxReplicas because of the change."""
     found = effect.replica_shortages
-    if not found:
-        return None
+    return _shortage(found) if found else None
+
+
+def _shortage(found: Sequence[tuple[PodAutoscalerOutcome, ReplicaShortage]]) -> str:
+    """Return a sentence about autoscalers that need more than maxReplicas."""
     (first, shortage), others = found[0], len(found) - 1
     how_long = f"for {for_readers(shortage.lasted)}" if shortage.is_over else "until the end"
     more = _and_more(others, "autoscaler", "lacks replicas", "lack replicas")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
+    LONGER,
     ChangedRange,
     PodAutoscalerOutcome,
     ReplicaShortage,
@@ -146,6 +147,19 @@ class Effect(Struct, frozen=True, kw_only=True):
     def replica_shortages(self) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
         """The autoscalers that lack replicas for longer than without the change."""
         return new_shortages(self.without.pod_autoscalers, self.changed.pod_autoscalers)
+
+    @property
+    def shortages_of_both(self) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
+        """The autoscalers that lack replicas in both runs, at the end or for a long time."""
+        caused = {one.autoscaler for one, _ in self.replica_shortages}
+        known = {one.autoscaler for one in self.without.pod_autoscalers if one.shortage}
+        return [
+            (one, one.shortage)
+            for one in self.changed.pod_autoscalers
+            if one.autoscaler in known - caused
+            and one.shortage is not None
+            and not (one.shortage.is_over and one.shortage.lasted < LONGER)
+        ]
 
     @property
     def replica_ranges(self) -> tuple[ChangedRange, ...]:
