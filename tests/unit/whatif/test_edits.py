@@ -1090,7 +1090,7 @@ def test_a_request_that_follows_from_the_limit_is_known(ask, make):
     web = limited(make, cpu="1")
     del web["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
     answer = ask([make.node("a"), web, vpa(recommended={"cpu": "2"})], apply_vpa=True)
-    note = "Deployment default/web: container c requests cpu 2 instead of 1."
+    note = "Deployment default/web: container c requests cpu 2 instead of 1, limit 2 instead of 1."
     assert note in answer.changed.notes
     answer = ask([make.node("a"), web, vpa(recommended={"cpu": "1"})], apply_vpa=True)
     assert any(
@@ -1217,6 +1217,47 @@ def test_recommendations_respect_limit_ranges(snapshot, make, limits, others, ex
     (container,) = edit.content["spec"]["template"]["spec"]["containers"]
     resources = container["resources"]
     assert (resources["requests"]["cpu"], resources["limits"].get("cpu")) == expected
+
+
+@pytest.mark.parametrize(
+    ("others", "change"),
+    [
+        (
+            [recommends("3"), limit_range(max={"cpu": "4"})],
+            (
+                "requests cpu 2 instead of 1, limit 4 instead of 2 (the VPA recommends 3, but "
+                "LimitRanges of the namespace allow at most 2)"
+            ),
+        ),
+        (
+            [recommends("250m"), limit_range(min={"cpu": "500m"})],
+            (
+                "requests cpu 500m instead of 1, limit 1 instead of 2 (the VPA recommends 250m, "
+                "but LimitRanges of the namespace allow at least 500m)"
+            ),
+        ),
+        (
+            [recommends("3", maxAllowed={"cpu": "1500m"})],
+            (
+                "requests cpu 1500m instead of 1, limit 3 instead of 2 (the VPA recommends 3, but "
+                "its maxAllowed is 1500m)"
+            ),
+        ),
+        (
+            [recommends("3", controlledValues="RequestsOnly")],
+            (
+                "requests cpu 2 instead of 1 (the VPA recommends 3, but the limit, which the VPA "
+                "keeps, allows at most 2)"
+            ),
+        ),
+        ([recommends("3")], "requests cpu 3 instead of 1, limit 6 instead of 2"),
+    ],
+)
+def test_the_note_says_why_a_request_is_not_the_recommended_one(snapshot, make, others, change):
+    """Limits change, too, because they keep their ratio to the requests."""
+    objects = [make.node("a"), limited(make, cpu="2"), *others]
+    (edit,) = recommended_edits(Inventory(snapshot(*objects).manifests), "")
+    assert edit.note == f"Deployment default/web: container c {change}."
 
 
 def vpa_of(name, created, mode, cpu):
@@ -1371,7 +1412,8 @@ def test_a_vpa_sets_the_requests_of_a_pod_that_is_created_again(ask, make, chang
     found = [one for one in answer.changed.notes if one.startswith("VerticalPodAutoscaler")]
     assert len(found) == (expected == 250)
     for note in found:
-        assert "Deployment default/web: container c requests cpu 250m instead of 300m." in note
+        change = "requests cpu 250m instead of 300m, limit 500m instead of 600m"
+        assert f"Deployment default/web: container c {change}." in note
 
 
 @pytest.mark.parametrize(

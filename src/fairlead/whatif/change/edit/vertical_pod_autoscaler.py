@@ -322,16 +322,40 @@ def _changes(
             continue
         where = f"status.recommendation.containerRecommendations.{name}.target"
         for resource, amount in recommended[name].items():
-            target = _amount(vpa, f"{where}.{resource}", amount)
-            target = limits.capped(resource, target, admitted)
-            target = _allowed(vpa, resource, target, policy)
+            recommended_amount = _amount(vpa, f"{where}.{resource}", amount)
+            capped = limits.capped(resource, recommended_amount, admitted)
+            target = _allowed(vpa, resource, capped, policy)
             before = container.get("resources") or {}
             if change := _set(container, resource, target, policy, admitted):
+                requested = parse_quantity(container["resources"]["requests"][resource])
+                stages = recommended_amount, capped, target, requested
+                change += _why_not_recommended(*stages)
                 for part, amounts in container["resources"].items():
                     if amounts != before.get(part):
                         place = ("spec", "template", "spec", "containers", number)
                         places[*place, "resources", part, resource] = OPTION
                 yield f"container {name} {change}"
+
+
+def _why_not_recommended(
+    recommended: Quantity, capped: Quantity, allowed: Quantity, requested: Quantity
+) -> str:
+    """Return why the amount `requested` is not the `recommended` amount; "" if it is.
+
+    `capped` is the amount within the LimitRanges, and `allowed` the amount that the policy allows.
+    """
+    if requested == recommended:
+        return ""
+    if requested != allowed:
+        who = "the limit, which the VPA keeps, allows"
+    elif allowed != capped:
+        who = f"its {'maxAllowed' if allowed < capped else 'minAllowed'} is"
+    else:
+        who = "LimitRanges of the namespace allow"
+    bound = "" if who.endswith(" is") else (" at most" if requested < recommended else " at least")
+    return (
+        f" (the VPA recommends {canonical(recommended)}, but {who}{bound} {canonical(requested)})"
+    )
 
 
 def _amount(vpa: Manifest, field: str, text: QuantityText) -> Quantity:
@@ -380,4 +404,8 @@ def _set(
     stated = requests.get(resource) or ("nothing" if before is None else canonical(before))
     requests[resource] = canonical(target)
     container["resources"] = {**resources, "requests": requests}
-    return f"requests {resource} {requests[resource]} instead of {stated}"
+    change = f"requests {resource} {requests[resource]} instead of {stated}"
+    new_limit = limits.get(resource)
+    if limit is None or new_limit is None or parse_quantity(new_limit) == limit:
+        return change
+    return f"{change}, limit {new_limit} instead of {canonical(limit)}"
