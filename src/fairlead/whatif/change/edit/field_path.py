@@ -204,11 +204,39 @@ def _value(text: str, schema: Schema | None, path: str) -> Any:
     if wanted is not None and not isinstance(value, wanted):
         what = "a list such as [a, b]" if wanted is list else "an object such as {a: b}"
         raise SetFieldError(path, f"{text!r} is not {what}")
-    items = schema.items if schema is not None and kind is Type.MAP else None
-    if items is not None and items.type is Type.STRING:
-        # Go decodes null in a map of texts as "". `{zone:a}` is {"zone:a": null} in YAML.
-        return {key: "" if item is None else item for key, item in value.items()}
-    return value
+    return _without_nulls(value, schema)
+
+
+def _without_nulls(value: Any, schema: Schema | None) -> Any:
+    """Return `value` with its nulls as the API server decodes them.
+
+    In Go, null leaves a field as it is, so the field is absent. In a map of texts, null is the
+    empty text: `{zone:a}` is {"zone:a": null} in YAML. Other nulls are kept, and are refused later.
+
+    upstream: encoding/json: Unmarshal
+    """
+    if schema is None:
+        return value
+    if isinstance(value, list):
+        return [_without_nulls(item, schema.items) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if schema.type is Type.MAP:
+        is_of_texts = schema.items is not None and schema.items.type is Type.STRING
+        return {
+            key: "" if item is None and is_of_texts else _without_nulls(item, schema.items)
+            for key, item in value.items()
+        }
+    if schema.type is not Type.OBJECT:
+        return value
+    found = {}
+    for key, item in value.items():
+        field = schema.fields.get(key)
+        if field is None:
+            found[key] = item  # an unknown field, which is refused later
+        elif item is not None:
+            found[key] = _without_nulls(item, field.schema)
+    return found
 
 
 def _yaml(text: str, path: str) -> Any:

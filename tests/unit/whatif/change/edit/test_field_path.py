@@ -64,6 +64,17 @@ def test_null_in_a_map_of_texts_is_an_empty_text():
     assert made["spec"]["template"]["spec"]["nodeSelector"] == {"zone:a": ""}
 
 
+def test_null_inside_an_object_is_an_absent_field():
+    """A field is absent at every level; elements of lists are kept, so that they are refused."""
+    strategy = changed("spec.strategy", "{type: Recreate, rollingUpdate: null}")["spec"]["strategy"]
+    assert strategy == {"type": "Recreate"}
+    spec = "{containers: [{name: a, image: i, resources: null, env: [null]}], nodeSelector: null}"
+    template = changed("spec.template.spec", spec)["spec"]["template"]["spec"]
+    assert template == {"containers": [{"name": "a", "image": "i", "env": [None]}]}
+    unknown = changed("spec.strategy", "{typ: null}")["spec"]["strategy"]
+    assert unknown == {"typ": None}
+
+
 def test_null_creates_no_missing_parent_objects():
     assert changed("spec.template.spec.affinity.nodeAffinity", "null") == web()
     assert changed("metadata.labels[a]", "null", NODE, {}) == {}
