@@ -7,9 +7,10 @@ list items are not created. If a kind has no schema, a number in brackets is the
 and a number in quotes is a key.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
-label and a number for replicas. Values of kinds without a schema are read as YAML, and so are
-values that are objects or lists. In this YAML, words such as `Off` are strings; only `true` and
-`false` are booleans. `null` removes the field; it does not create missing objects in the path.
+label and a number for replicas. Values of kinds without a schema are read as YAML, except labels
+and the like, which are strings in all kinds. Values that are objects or lists are read as YAML,
+too. In this YAML, words such as `Off` are strings; only `true` and `false` are booleans. `null`
+removes the field; it does not create missing objects in the path.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _STEP: Final = re.compile(
 )
 _TEXTS: Final = (Type.STRING, Type.BYTES, Type.QUANTITY, Type.TIME, Type.MICRO_TIME)
 _INTEGERS: Final = (Type.INT32, Type.INT64)
+# Fields that are maps of texts wherever they occur, also in custom resources.
+_MAPS_OF_TEXTS: Final = ("labels", "annotations", "matchLabels", "nodeSelector")
+_TEXT: Final = Schema(Type.STRING)
 _BOOLEANS: Final = {"true": True, "false": False}
 _DIGITS_MAX: Final = 10  # no list has so many items
 # The API server ignores changes of some of these fields, and refuses changes of the others.
@@ -81,7 +85,7 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[s
             key = path.removeprefix(f"{in_map}.").replace("\\", "")
             raise SetFieldError(path, f"a key with dots is written in brackets: {in_map}[{key}]")
         is_map = place.schema is not None and place.schema.type is Type.MAP
-        in_map = done if is_map and not is_key else ""
+        in_map = done if (is_map or _has_texts(place)) and not is_key else ""
         done += f"[{step}]" if is_key else f"{'.' if done else ''}{step}"
         may_be_index = is_key and not is_quoted and _is_number(step)
         place = _inner(place, step, done, creates=text != "null", may_be_index=may_be_index)
@@ -133,7 +137,7 @@ def _inner(place: _Place, step: str, done: str, *, creates: bool, may_be_index: 
     if not isinstance(value, dict):
         raise SetFieldError(done, "its parent is neither an object nor a list")
     if schema is None or kind is None:
-        return _Place(value, step, None)
+        return _Place(value, step, _TEXT if _has_texts(place) else None)
     if kind is Type.MAP:
         return _Place(value, step, schema.items)
     field = schema.fields.get(step)
@@ -141,6 +145,12 @@ def _inner(place: _Place, step: str, done: str, *, creates: bool, may_be_index: 
         raise SetFieldError(done, f"there is no such field; {known_names(step, schema.fields)}")
     keys = field.schema.keys
     return _Place(value, step, field.schema, field.merge_key or (keys[0] if keys else ""))
+
+
+def _has_texts(place: _Place) -> bool:
+    """Return whether the value at `place` has no schema, but is known to be a map of texts."""
+    is_unknown = place.schema is None or place.schema.type is Type.ANY
+    return is_unknown and place.key in _MAPS_OF_TEXTS
 
 
 def _present(place: _Place) -> Any:

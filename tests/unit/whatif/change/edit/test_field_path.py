@@ -85,6 +85,19 @@ def test_missing_parent_objects_are_created():
     assert spec["strategy"] == {"rollingUpdate": {"maxSurge": 1}}
 
 
+def test_labels_of_a_custom_resource_are_texts():
+    """A Deployment reads the same value as a text; other values have no known type."""
+    pool = {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}, "weight": 1}}
+    found = changed("spec.template.metadata.labels.v", "2", None, pool)["spec"]
+    assert found["template"]["metadata"]["labels"] == {"a": "b", "v": "2"}
+    assert changed("metadata.annotations[x/y]", "true", None, {}) == {
+        "metadata": {"annotations": {"x/y": "true"}}
+    }
+    assert changed("spec.weight", "2", None, pool)["spec"]["weight"] == 2
+    with_dots = "a key with dots is written in brackets: metadata.labels[example.com/tier]"
+    assert problem("metadata.labels.example.com/tier", "x", None).endswith(with_dots)
+
+
 def test_a_custom_resource_takes_any_field_and_yaml():
     obj = changed("spec.weights", "{a: 1}", None, {"spec": {}})
     assert obj == {"spec": {"weights": {"a": 1}}}
