@@ -495,6 +495,21 @@ def test_a_deleted_class_that_is_still_named_has_a_note(ask, make):
     assert not any("PriorityClass" in one for one in ask(objects, delete=("pc/new",)).changed.notes)
 
 
+def test_a_workload_that_names_a_deleted_class_can_be_changed(ask, make, write):
+    """The API server accepts the workload, because the Priority plugin checks only pods."""
+    low, classes = make.priority_class("low", 1), [make.priority_class("other", 2)]
+    objects = [*running(make, 2, priorityClassName="low"), low, *classes]
+    edit = "deploy/web:spec.template.metadata.labels.x=y"
+    answer = ask(objects, delete=("pc/low",), set=(edit,))
+    [error] = answer.effect.lasting_errors
+    assert error.message.endswith("is forbidden: no PriorityClass with name low was found")
+    named = write("b.json", make.workload(name="b", priorityClassName="low"))
+    answer = ask(objects, delete=("pc/low",), apply=(named,))
+    assert [str(one.workload) for one in answer.effect.lasting_errors] == ["deploy/default/b"]
+    with pytest.raises(InputError, match="no PriorityClass with name low was found; known: other"):
+        ask([*running(make, 2), *classes], apply=(named,))
+
+
 def test_a_class_that_is_created_again_with_another_policy_has_a_note(ask, make, write):
     low = make.pod("low", node_name="a", priority=1, priorityClassName="low")
     objects = [make.node("a"), low, make.priority_class("low", 1)]

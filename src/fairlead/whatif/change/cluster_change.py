@@ -661,7 +661,7 @@ def _apply(collected: _Steps) -> None:
         changed = _change_to(collected, existing, result, manifest.source)
         refuse_invalid_change(existing, changed)
     _refuse_invalid_queues(collected)
-    refuse_absent_classes(found, inventory)
+    refuse_absent_classes(found, inventory, collected.deleted)
     collected.notes += chain(
         owner_notes(owners),
         unsimulated_notes(
@@ -890,7 +890,7 @@ def _set_fields(collected: _Steps, fields: EditedFields) -> None:
             collected.notes += edit.notes
             change_to = _resize if edit.is_resize else _change_to
             changed = change_to(collected, edit.target, edit.content, option)
-            refuse_absent_classes([changed], inventory)
+            refuse_absent_classes([changed], inventory, collected.deleted)
             refuse_excess([changed])
             originals.setdefault(changed.ref, edit.target)
             edited[changed.ref] = changed

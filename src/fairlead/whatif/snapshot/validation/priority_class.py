@@ -21,12 +21,24 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.pod_spec import pod_spec_of
 
 
-def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None:
-    """Raise InputError if a pod or pod template names a PriorityClass not in `inventory`."""
+def refuse_absent_classes(
+    new: Iterable[Manifest], inventory: Inventory, deleted: Iterable[Manifest] = ()
+) -> None:
+    """Raise InputError if a pod or pod template names a PriorityClass not in `inventory`.
+
+    An API server accepts such a workload, and refuses its pods. But the name is probably wrong, or
+    the dump is incomplete. Neither is the case for the PriorityClasses in `deleted`, the objects
+    that a change deletes: the run shows that their pods are refused.
+
+    upstream: plugin/pkg/admission/priority/admission.go: Admit, which handles only pods
+    """
+    gone = {one.ref.name for one in deleted if one.kind is PRIORITY_CLASS}
     for manifest in new:
         field, spec = pod_spec_of(manifest)
         name = spec.get("priorityClassName")
         if not name or name in SYSTEM_CLASSES or inventory.get(PRIORITY_CLASS, "", name):
+            continue
+        if name in gone:
             continue
         known = [each.ref.name for each in inventory.of_kind(PRIORITY_CLASS)]
         if known:
