@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import items
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -18,11 +20,19 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes
 from fairlead.whatif.change.node_outage.node_failure import option_duration
 from fairlead.whatif.change.rolling_drain import nodes_at_once
-from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named, scaled
+from fairlead.whatif.next_steps.step_context import (
+    NAMES_MAX,
+    TRIES_MAX,
+    StepContext,
+    is_named,
+    is_worse,
+    scaled,
+)
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome
+from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import expected_duration
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, RunOutcome
@@ -30,6 +40,7 @@ from fairlead.whatif.snapshot.dump_note import lacks_pods
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
+_MAX_REMOVED: Final = "spec.maxUnavailable=null"
 _FINALIZERS: Final = ("metadata", "finalizers")
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
 
@@ -172,7 +183,9 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
 
     For a budget that `_refuse_less` returns, the what-if sets the `unhealthyPodEvictionPolicy` of
     the budget. Otherwise, if `minAvailable` of the budget is a number, the what-if adds replicas
-    (`_enough_replicas`). For any other budget, `_room_in` yields the what-if.
+    (`_enough_replicas`). If only unready pods exhaust a budget, a command shows these pods, and the
+    rule of the budget is not changed (`_is_exhausted_by_unready_pods`). The rules of the other
+    budgets are changed together (`_other_rules`).
 
     The eviction API never evicts a pod that several budgets select. If there are such pods, the
     last what-if deletes all but one of their budgets (`_single_budget`).
@@ -187,6 +200,7 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     ]
     tolerant = _refuse_less(blocking, context)
     others = [one for one in blocking if one.pdb not in tolerant]
+    unready = {one.pdb for one in others if _is_exhausted_by_unready_pods(one, context)}
     replicas = _enough_replicas(others, context)
     for budget in blocking:
         if budget.pdb in tolerant:
@@ -195,12 +209,36 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
             if fewer < budget.blocked:
                 words += f"; it then blocks {fewer:,} fewer of {budget.blocked:,} pods"
             yield NextStep(words, shlex.join(("--set", _always_allow(budget.pdb))))
-        elif budget.is_min_number:
-            if budget.pdb in replicas:
-                yield scaled(*replicas[budget.pdb])
-        else:
-            yield from _room_in(budget, context)
+        elif budget.pdb in replicas:
+            yield scaled(*replicas[budget.pdb])
+        elif budget.pdb in unready:
+            yield _make_ready(budget, context)
+    rules = [one for one in others if one.pdb not in replicas and one.pdb not in unready]
+    yield from _other_rules(rules, context)
     yield from _single_budget(context)
+
+
+def _is_exhausted_by_unready_pods(budget: BudgetOutcome, context: StepContext) -> bool:
+    """Return whether `budget` would allow an eviction if its pods were ready before the change.
+
+    A weaker rule would let a drain evict ready pods of a workload that lacks ready pods already. A
+    workload with a quorum, such as a database of three members, could lose it.
+    """
+    return not budget.never_allows and any(
+        one.readiness.before < one.readiness.wanted and budget.pdb in dict(one.budgets)
+        for one in context.answer.effect.workloads
+    )
+
+
+def _make_ready(budget: BudgetOutcome, context: StepContext) -> NextStep:
+    """Return the command that lists the unready pods of `budget`; more of them must be ready."""
+    target = _budget(budget.pdb)
+    count = counted(max(1, budget.needed + 1 - budget.lowest_healthy), "more pod")
+    return NextStep(
+        f"make {count} ready for {target}, which would then allow an eviction; the command lists "
+        "its unready pods",
+        command=shlex.join(("fairlead", "explain", *context.arguments, target)),
+    )
 
 
 def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> dict[str, int]:
@@ -319,36 +357,75 @@ def _enough_replicas(
     return found
 
 
-def _room_in(budget: BudgetOutcome, context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if in which `budget` allows one more disruption.
+def _other_rules(budgets: Iterable[BudgetOutcome], context: StepContext) -> Iterator[NextStep]:
+    """Yield what-ifs in which `budgets` have other rules (`_rule_with_room`), if these help.
 
-    Yield nothing if the user's what-if may already change `budget`. If no pod of the budget has a
-    controller, the what-if sets `minAvailable` to a number. If the budget has `maxUnavailable`, and
-    none of its pods is pending, the what-if raises this limit. While pods are pending, a higher
-    limit would make more pods wait. For any other budget, there is no what-if.
+    All rules are tried together first. If they do not help, for example because pods of one of the
+    budgets then find no room, up to TRIES_MAX rules are tried one by one.
     """
-    effect, change = context.answer.effect, context.answer.change
-    if _may_change(budget.pdb, change):
-        return  # The question must not set a field twice.
-    covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
-    kind = budget.rule.partition(" ")[0]
+    edits = {one.pdb: edit for one in budgets if (edit := _rule_with_room(one, context))}
+    edits = dict(islice(edits.items(), NAMES_MAX))
+    if not edits:
+        return
+    if step := _rules_step(edits, context):
+        yield step
+    elif len(edits) > 1:
+        alone = ({pdb: edit} for pdb, edit in islice(edits.items(), TRIES_MAX))
+        yield from filter(None, (_rules_step(one, context) for one in alone))
+
+
+def _rules_step(edits: Mapping[str, Sequence[str]], context: StepContext) -> NextStep | None:
+    """Return the what-if with `edits`, which maps budgets to fields; None if it does not help.
+
+    The edits help if the drain leaves fewer pods on its nodes, no more pods wait, and each workload
+    has at least as many ready pods at the end. The step names the workloads that have no ready pod
+    for a time because of the edits.
+    """
+    settings = [f"{_budget(pdb)}:{field}" for pdb, fields in edits.items() for field in fields]
+    tried, answer = context.with_edits(*settings), context.answer
+    if tried is None or is_worse(tried, answer.effect):
+        return None
+    left, before = len(tried.changed.blocking), len(answer.changed.blocking)
+    if left >= before:
+        return None
+    whose = listed(list(edits), NAMES_MAX)
+    words = f"ask again with one more unavailable pod allowed by {whose}"
+    if all(_MAX_REMOVED in fields for fields in edits.values()):
+        words = (
+            f"ask again with a number as minAvailable of {whose}; other limits count only pods "
+            "with a controller"
+        )
+    if down := _newly_down(tried, answer.effect):
+        verb = "has" if len(down) == 1 else "have"
+        words += f"; {listed(down, NAMES_MAX)} then {verb} no ready pod for a time"
+    return NextStep(words, shlex.join(word for one in settings for word in ("--set", one)))
+
+
+def _newly_down(tried: Effect, present: Effect) -> list[str]:
+    """Return the workloads that have no ready pod for a time only in the trial `tried`."""
+    known = {one.workload for one in present.workloads if one.had_no_ready_pod}
+    found = {one.workload for one in tried.workloads if one.had_no_ready_pod}
+    return [str(ref) for ref in sorted(found - known) if ref.kind != POD.kind]
+
+
+def _rule_with_room(budget: BudgetOutcome, context: StepContext) -> Sequence[str]:
+    """Return the edits with which `budget` allows one more disruption.
+
+    Return () if the user's what-if may already change `budget`, because a question must not set a
+    field twice. If no pod of the budget has a controller, `minAvailable` becomes a number. If
+    `maxUnavailable` never allows a disruption, it becomes 1. Return () for any other budget: with
+    more ready pods, it allows disruptions. Also return () while pods are pending, because more
+    evictions would make more pods wait.
+    """
+    if _may_change(budget.pdb, context.answer.change):
+        return ()
+    covered = [one for one in context.answer.effect.workloads if budget.pdb in dict(one.budgets)]
     if covered and all(one.workload.kind == POD.kind for one in covered):
-        available = max(0, budget.lowest_healthy - 1)
-        settings = ("spec.maxUnavailable=null", f"spec.minAvailable={available}")
-        yield NextStep(
-            f"ask again with a number as minAvailable of {budget.pdb}; other limits count only "
-            "pods with a controller",
-            shlex.join(word for one in settings for word in ("--set", f"pdb/{budget.pdb}:{one}")),
-        )
-    elif kind == "maxUnavailable" and covered and not any(one.pending for one in covered):
-        # Pods that are not ready for another reason, such as a failed node, count as unavailable.
-        wanted = sum(one.readiness.wanted for one in covered)
-        absences = wanted - min(budget.needed, budget.lowest_healthy)
-        setting = f"spec.maxUnavailable={max(absences, 0) + 1}"
-        yield NextStep(
-            f"ask again with one more unavailable pod allowed by {budget.pdb}",
-            shlex.join(("--set", f"pdb/{budget.pdb}:{setting}")),
-        )
+        return _MAX_REMOVED, f"spec.minAvailable={max(0, budget.lowest_healthy - 1)}"
+    has_maximum = budget.rule.startswith("maxUnavailable ") and budget.never_allows
+    if not (covered and has_maximum) or any(one.pending for one in covered):
+        return ()
+    return ("spec.maxUnavailable=1",)
 
 
 def _may_change(pdb: str, change: ClusterChange) -> bool:

@@ -31,7 +31,7 @@ from fairlead.whatif.next_steps.new_nodes import (
 )
 from fairlead.whatif.next_steps.own_rule import has_own_rules
 from fairlead.whatif.next_steps.spread_rule import is_hard
-from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, is_named
+from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, is_named, waiting_pods
 from fairlead.whatif.next_steps.topology_spread import held_by_failed_zones
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -457,7 +457,7 @@ def _best_nodes(
     the new nodes, because its rules exclude the new nodes, or because other pods are placed on them
     first.
     """
-    waiting = _waiting(context.answer.effect)
+    waiting = waiting_pods(context.answer.effect)
     found: list[_TriedNodes] = []
     left = deque(candidates[:TRIES_MAX])
     may_mix = waiting >= len(candidates) > 1
@@ -602,14 +602,7 @@ def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_Trie
     )
     if tried is None:
         return []
-    return [_TriedNodes(more, tried, _waiting(context.answer.effect) - _waiting(tried))]
-
-
-def _waiting(effect: Effect) -> int:
-    """Return the number of pods that are pending, or that wait to be created."""
-    found = effect.difference
-    missing = sum(one.missing for one in effect.workloads)
-    return len(found.pending) + len(found.not_created) + missing
+    return [_TriedNodes(more, tried, waiting_pods(context.answer.effect) - waiting_pods(tried))]
 
 
 def _no_help(
@@ -629,7 +622,7 @@ def _no_help(
     if still < len(known) and not _is_spread(first):
         helped = len(known) - still
         run = "the pod runs" if is_one else f"{helped:,} of {len(known):,} pending pods run"
-        count = _waiting(first.effect) - still
+        count = waiting_pods(first.effect) - still
         wait = f"{counted(count, 'other pod')} {'waits' if count == 1 else 'wait'}"
         if count == 1 and others:
             wait = f"{others[0].key} waits"

@@ -280,3 +280,26 @@ def more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
     found = tried.changed.workloads.get(one.workload)
     at_end = one.readiness.before if found is None else found.at_end
     return at_end > one.readiness.at_end
+
+
+def waiting_pods(effect: Effect) -> int:
+    """Return the number of pods that are pending, or that wait to be created."""
+    found = effect.difference
+    missing = sum(one.missing for one in effect.workloads)
+    return len(found.pending) + len(found.not_created) + missing
+
+
+def is_worse(tried: Effect, present: Effect) -> bool:
+    """Return whether more pods wait, or a workload lacks more ready pods, at the end of a trial.
+
+    `tried` is the effect of the trial, and `present` is the effect of the user's what-if. Pods
+    without a controller do not count, because every eviction is the end of such a pod.
+    """
+    if waiting_pods(tried) > waiting_pods(present):
+        return True
+    known = present.changed.workloads
+    return any(
+        one.wanted - one.at_end > max(0, known[ref].wanted - known[ref].at_end)
+        for ref, one in tried.changed.workloads.items()
+        if ref in known and ref.kind != POD.kind
+    )

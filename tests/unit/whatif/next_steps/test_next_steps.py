@@ -170,19 +170,79 @@ def test_a_minimum_of_which_pods_stay_unready_suggests_enough_replicas(snapshot,
     assert not what_if(snapshot(*objects), followed).changed.undrained
 
 
-def test_pods_that_are_not_ready_count_as_unavailable_in_the_suggested_budget(snapshot, make, web):
-    """With maxUnavailable 1 or 2, the two pods that are not ready would still block the drain."""
-    web[0]["spec"]["replicas"] = 4
-    for name in ("web-3", "web-4"):
-        web.append(make.pod(name, node_name="b", owner="web"))
-        web[-1]["metadata"]["labels"] = {"app": "web"}
-        web[-1]["status"]["conditions"] = [
-            {"type": kind, "status": "False"} for kind in ("Ready", "ContainersReady")
-        ]
-    cluster = [make.node("a"), make.node("b"), *web]
-    steps = steps_of(drained(snapshot, *cluster, budget(maxUnavailable=1)))
-    assert steps[0][1] == "--set pdb/default/web:spec.maxUnavailable=3"
-    assert not drained(snapshot, *cluster, budget(maxUnavailable=3)).changed.undrained
+def members(make, ready):
+    """Return a StatefulSet of three pods on nodes a, b and c; `ready` tells which are ready."""
+    owner = make.workload("StatefulSet", "web", replicas=3)
+    owner["metadata"]["uid"] = "web"
+    pods = []
+    for number, node in enumerate("abc"):
+        pod = make.pod(f"web-{number}", node_name=node, owner="web")
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": str(ready[number])}]
+        pods.append(pod)
+    return [owner, *pods]
+
+
+def test_a_budget_that_unready_pods_exhaust_is_not_weakened(snapshot, make):
+    """With maxUnavailable 2, one of three members would be ready, so the quorum would be lost."""
+    nodes = [make.node(name) for name in "abcd"]
+    answer = drained(
+        snapshot, *nodes, *members(make, (True, True, False)), budget(maxUnavailable=1)
+    )
+    words = (
+        "make 1 more pod ready for pdb/default/web, which would then allow an eviction; the "
+        "command lists its unready pods"
+    )
+    command = f"fairlead explain {answer.source} pdb/default/web"
+    assert steps_of(answer) == [(words, command), (BLOCKERS, plan_of(answer))]
+
+
+def pair(make, name, **rule):
+    """Return a ReplicaSet `name` with pods of 1 CPU on nodes a and b, and its budget."""
+    owner = make.workload("ReplicaSet", name, replicas=2)
+    owner["metadata"]["uid"] = name
+    owner["spec"]["template"]["metadata"]["labels"] = {"app": name}
+    pods = []
+    for node in "ab":
+        pod = make.pod(f"{name}-{node}", node_name=node, owner=name)
+        pod["metadata"]["labels"] = {"app": name}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    made = budget(**rule)
+    made["metadata"] = {**made["metadata"], "name": name}
+    made["spec"] = {**made["spec"], "selector": {"matchLabels": {"app": name}}}
+    return [owner, *pods, made]
+
+
+DB_RULE = "--set pdb/default/db:spec.maxUnavailable=1"
+WEB_RULE = "--set pdb/default/web:spec.maxUnavailable=1"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "options"),
+    [("4", [f"{DB_RULE} {WEB_RULE}"]), ("3", [DB_RULE, WEB_RULE]), ("2", [])],
+    ids=["both", "one of them", "none"],
+)
+def test_rules_of_several_budgets_are_changed_if_no_pod_waits_then(snapshot, make, cpu, options):
+    """Node b has room for two more pods, for one more pod, and for none."""
+    pairs = [*pair(make, "db", maxUnavailable=0), *pair(make, "web", maxUnavailable=0)]
+    cluster = [make.node("a"), make.node("b", cpu=cpu), *pairs]
+    answer = drained(snapshot, *cluster)
+    assert [code for _, code in steps_of(answer) if "--set" in code] == options
+    assert plan_of(answer) in [code for _, code in steps_of(answer)]
+    for edit in options:
+        edits = tuple(shlex.split(edit)[1::2])
+        followed = what_if(snapshot(*cluster), ClusterChange(drain=("a",), set=edits))
+        assert len(followed.changed.undrained) == 2 - len(edits)
+        assert not followed.difference.pending
+
+
+def test_a_budget_of_a_single_pod_names_the_time_without_a_ready_pod(snapshot, make):
+    cluster = [make.node("a"), make.node("b"), *single(make), budget(maxUnavailable=0)]
+    first, *_ = drained(snapshot, *cluster).next_steps
+    assert first.code == "--set pdb/default/web:spec.maxUnavailable=1"
+    assert first.words.endswith("; rs/default/web then has no ready pod for a time")
 
 
 def crash(pods):
