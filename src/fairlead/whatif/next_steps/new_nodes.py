@@ -72,6 +72,9 @@ _UNLIMITED: Final = 1 << 62
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
 # the node affinity of volumes give.
 RULED_OUT: Final = "node(s) didn't "
+# Messages that a caller may ignore, see `new_nodes_for`.
+ADMITTED: Final = MISMATCH.message
+SPREAD: Final = SPREAD_MISMATCH
 # Two reasons that depend only on the labels of a node, and the reason for cordoned nodes.
 _BY_LABEL: Final = frozenset(
     {MISMATCH.message, STATUSES[NODE_CONFLICT].message, UNSCHEDULABLE.message}
@@ -123,7 +126,7 @@ def new_nodes_for(
     known: Iterable[NodeEnd] = (),
     *,
     left: Collection[str] = (),
-    spread_counts: bool = True,
+    ignored: Collection[str] = (),
     suit: bool = False,
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
@@ -132,9 +135,9 @@ def new_nodes_for(
     preferred. Any other node is suitable only if it has no taints, and if no `pending` pod waits
     because of a rule, such as affinity. `known` are the nodes at the end of another run. If a node
     occurs in both runs, its pods of both runs count. `left` contains the names of nodes that
-    `pending` pods had to leave. If `spread_counts` is False, topology spread does not count as such
-    a rule: a zone without pods may admit the pods. If `suit` is True, no rule and no taint keeps
-    the pods off copies of `nodes`.
+    `pending` pods had to leave. `ignored` are messages of rules that do not count: SPREAD if a zone
+    without pods may admit the pods, and ADMITTED if labels and taints of `nodes` admit the pods. If
+    `suit` is True, no rule and no taint keeps the pods off copies of `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -147,8 +150,7 @@ def new_nodes_for(
     kept_apart = {pod.workload for pod in pending if _is_kept_apart(pod)}
     apart = _most_together(kept_apart, (*nodes, *known))
     largest = _largest(needs)
-    ignored = "" if spread_counts else SPREAD_MISMATCH
-    ruled_out = {pod.workload for pod in pending if RULED_OUT in pod.reason.replace(ignored, "")}
+    ruled_out = {pod.workload for pod in pending if _is_ruled_out(pod, ignored)}
     admitted = Counter[str]()  # the number of these workloads of which each node runs pods
     for node in (*nodes, *known) if ruled_out else ():
         count = len(ruled_out.intersection(pod.workload for pod in node.pods))
@@ -159,7 +161,9 @@ def new_nodes_for(
     rooms = [
         (node.name, {**_room(node), **_device_room(runs[node.name], held), **apart})
         for node in nodes
-        if suit or node.name in known_to_fit or not (node.is_tainted or ruled_out)
+        if suit
+        or node.name in known_to_fit
+        or not ((node.is_tainted and ADMITTED not in ignored) or ruled_out)
     ]
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:
@@ -174,6 +178,14 @@ def new_nodes_for(
     largest_left = max(equal, key=lambda one: _size(one[1]), default=smallest)
     found = [NewNodes(_copies(needs, room), name) for name, room in (smallest, largest_left)]
     return min(found, key=lambda one: one.count)
+
+
+def _is_ruled_out(pod: PodEnd, ignored: Iterable[str]) -> bool:
+    """Return whether a rule keeps `pod` off a node; `ignored` are messages that do not count."""
+    reason = pod.reason
+    for message in ignored:
+        reason = reason.replace(message, "")
+    return RULED_OUT in reason
 
 
 def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeEnd]) -> int:
@@ -228,6 +240,14 @@ def lacks_place(pod: PodEnd) -> bool:
     """
     by_existing = _REPELLED_BY_EXISTING in pod.reason
     return _accepts_new_node(pod) and (by_existing or _is_kept_apart(pod))
+
+
+def lacks_labels(pod: PodEnd) -> bool:
+    """Return whether only labels, volumes and cordons keep `pod` off the nodes.
+
+    A copy of a cordoned node may then take the pod.
+    """
+    return _accepts_new_node(pod) and _BY_LABEL.issuperset(reasons_of(pod.reason))
 
 
 def repels_pods_itself(pod: PodEnd) -> bool:

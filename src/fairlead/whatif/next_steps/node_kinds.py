@@ -12,7 +12,7 @@ these workloads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import gcd
 
 from msgspec import Struct
@@ -23,8 +23,9 @@ from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import PodSpec, Taint
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE
-from fairlead.whatif.next_steps.new_nodes import NewNodes, new_nodes_for
+from fairlead.whatif.next_steps.new_nodes import ADMITTED, NewNodes, new_nodes_for
 from fairlead.whatif.next_steps.step_context import StepContext, is_named
+from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -33,39 +34,96 @@ from fairlead.whatif.snapshot.samples import samples
 
 
 class NodeKind(Struct, frozen=True):
-    """Pods, and the nodes that admit all of them."""
+    """Pods, and the nodes that admit all of them.
+
+    `is_known` is set if the labels and taints of `nodes` are known to admit the pods.
+    """
 
     pods: list[PodEnd]
     nodes: list[NodeEnd]
+    is_known: bool = False
+
+    def new_nodes(self, known: Sequence[NodeEnd], left: Collection[str] = ()) -> NewNodes | None:
+        """Return copies of one of the nodes that would hold the pods; see `new_nodes_for`."""
+        ignored = (ADMITTED,) if self.is_known else ()
+        return new_nodes_for(self.pods, self.nodes, known, left=left, ignored=ignored)
+
+
+class Admission:
+    """Decides whether copies of nodes admit the pods of `workloads`."""
+
+    def __init__(self, workloads: Iterable[WorkloadRef], context: StepContext) -> None:
+        self._specs = _specs(workloads, context)
+        self._taints = _taints(context.manifests)
+
+    def is_known(self, workload: WorkloadRef) -> bool:
+        """Return whether the rules of the pods of `workload` are known."""
+        return workload in self._specs
+
+    def admits(self, node: NodeEnd, workload: WorkloadRef) -> bool:
+        """Return whether labels and taints of a copy of `node` admit the pods of `workload`.
+
+        The result is True if the rules of the pods are not known.
+        """
+        return _admits(node, self._taints.get(node.name, ()), self._specs.get(workload))
 
 
 def kinds_for(
-    pods: Sequence[PodEnd], nodes: Sequence[NodeEnd], context: StepContext
+    pods: Sequence[PodEnd],
+    nodes: Sequence[NodeEnd],
+    context: StepContext,
+    reach: VolumeReach | None = None,
 ) -> list[NodeKind]:
     """Return `pods`, divided among kinds of `nodes`; the kind of the largest pods comes first.
 
-    Workloads that the user's what-if may change, and workloads that no node admits, count as
-    admitted by all `nodes`.
+    Workloads whose rules are not known, and workloads that no node admits, count as admitted by all
+    `nodes`. `reach` decides which nodes reach the volumes of the pods, so pods of one workload can
+    be of several kinds, for example one for each zone. Pods whose volumes no node reaches are left
+    out.
     """
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     for pod in pods:
         by_workload.setdefault(pod.workload, []).append(pod)
-    if len(by_workload) < 2:
-        return [NodeKind(list(pods), list(nodes))]
-    specs = _specs(by_workload, context)
-    taints = _taints(context.manifests)
+    admission = Admission(by_workload, context)
     found: list[NodeKind] = []
     for ref in sorted(by_workload, key=lambda ref: (_largest(by_workload[ref]), ref)):
-        own = [one for one in nodes if _admits(one, taints.get(one.name, ()), specs.get(ref))]
-        names = {one.name for one in own or nodes}
-        for number, kind in enumerate(found):
-            shared = [one for one in kind.nodes if one.name in names]
-            if shared:
-                found[number] = NodeKind([*kind.pods, *by_workload[ref]], shared)
-                break
-        else:
-            found.append(NodeKind(by_workload[ref], own or list(nodes)))
+        admitting = [one for one in nodes if admission.admits(one, ref)]
+        is_known = bool(admitting) and admission.is_known(ref)
+        groups = [(by_workload[ref], admitting or list(nodes))]
+        if reach is not None:
+            groups = list(reach.groups(*groups[0]))
+        for own_pods, own in groups:
+            _add_to_kinds(found, NodeKind(own_pods, own, is_known))
     return found
+
+
+def _add_to_kinds(found: list[NodeKind], new: NodeKind) -> None:
+    """Add the pods of `new` to the first of the kinds `found` that shares nodes with `new`.
+
+    If several kinds exist only because the pods of one workload have volumes in several zones, each
+    pod is added to the kind that has the smallest requests so far. If no kind shares nodes with
+    `new`, then `new` becomes a further kind.
+    """
+    names = {one.name for one in new.nodes}
+    sharing = [
+        number for number, kind in enumerate(found) if any(one.name in names for one in kind.nodes)
+    ]
+    if not sharing:
+        found.append(new)
+        return
+    workload = found[sharing[0]].pods[0].workload
+    alike = [number for number in sharing if found[number].pods[0].workload == workload]
+    for number in alike if len(new.pods) > 1 else alike[:1]:
+        kind = found[number]
+        shared = [one for one in kind.nodes if one.name in names]
+        found[number] = NodeKind([*kind.pods], shared, kind.is_known and new.is_known)
+    for pod in new.pods:
+        least = min(alike, key=lambda number: (_cpu(found[number].pods), number))
+        found[least].pods.append(pod)
+
+
+def _cpu(pods: Iterable[PodEnd]) -> int:
+    return sum(pod.requests.get("cpu", 0) for pod in pods)
 
 
 def admit_all(nodes: Iterable[NodeEnd], pods: Iterable[PodEnd], context: StepContext) -> bool:
@@ -73,10 +131,9 @@ def admit_all(nodes: Iterable[NodeEnd], pods: Iterable[PodEnd], context: StepCon
 
     Workloads that the user's what-if may change count as admitted.
     """
-    specs, taints = _specs({pod.workload for pod in pods}, context), _taints(context.manifests)
-    return all(
-        _admits(node, taints.get(node.name, ()), spec) for node in nodes for spec in specs.values()
-    )
+    workloads = {pod.workload for pod in pods}
+    admission = Admission(workloads, context)
+    return all(admission.admits(node, ref) for node in nodes for ref in workloads)
 
 
 def mixed(counts: Mapping[str, int]) -> NewNodes:
@@ -99,7 +156,7 @@ def nodes_of_kinds(
     """
     origins, counts = frozenset(left), Counter[str]()
     for kind in kinds:
-        more = new_nodes_for(kind.pods, kind.nodes, known, left=origins)
+        more = kind.new_nodes(known, origins)
         if more is not None:
             counts[more.like] += more.count
     return counts
@@ -111,12 +168,17 @@ def _largest(pods: Iterable[PodEnd]) -> tuple[int, int]:
 
 
 def _specs(workloads: Iterable[WorkloadRef], context: StepContext) -> dict[WorkloadRef, PodSpec]:
-    """Return the specs of the pods of the `workloads` that the user's what-if does not change."""
-    change, refs = context.answer.change, frozenset(workloads)
-    if change.apply:
+    """Return the known specs of the pods of the `workloads`, as the user's what-if changes them.
+
+    The specs are not known if the what-if applies files.
+    """
+    if context.answer.change.apply:
         return {}
-    kept = [ref for ref in refs if not (context.has(ref) and is_named(ref.name, change.set))]
-    found = context.pod_specs(kept)
+    refs = frozenset(workloads)
+    edited = [
+        ref for ref in refs if context.has(ref) and is_named(ref.name, context.answer.change.set)
+    ]
+    found = context.pod_specs(refs.difference(edited)) | context.edited_specs(edited)
     return {ref: decode_as(PodSpec, spec) for ref, spec in found.items()}
 
 

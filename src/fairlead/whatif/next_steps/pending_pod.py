@@ -14,13 +14,14 @@ from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.next_steps.new_nodes import (
     RULED_OUT,
+    SPREAD,
     NewNodes,
+    lacks_labels,
     lacks_place,
     lacks_room,
     least_copies,
@@ -122,11 +123,7 @@ def _first_nodes(
 ) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes for the `pending` pods: copies of some of `nodes`."""
     answer, change = context.answer, context.answer.change
-    waiting = {pod.workload for pod in pending}
-    kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
-    later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
-    later += _created_later(pending, context)
-    reach = VolumeReach(context.manifests, (*pending, *kept, *later))
+    kept, later, reach = _further_pods(pending, context)
     by_name = {node.name: node for node in nodes}
     left = {one.pod.key: one.node for one in answer.difference.evicted if one.node in by_name}
     movable = [
@@ -140,20 +137,28 @@ def _first_nodes(
         here = [*(pod for pod in kept if pod.node == old_node.name), *later]
         covered += [pod for pod in here if reach.reaches(pod, old_node)]
     keys = {pod.key for pod in covered}
-    short = [pod for pod in pending if _may_use_new_node(pod) and pod.key not in keys]
-    lacking = {pod.workload for pod in short}
+    moved = {pod.workload for pod in covered}
+    short = [
+        pod
+        for pod in pending
+        if pod.key not in keys
+        and (_may_use_new_node(pod) or (pod.workload in moved and pod in movable))
+    ]
+    lacking = {pod.workload for pod in short} | moved
     short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
-    if old_node is not None:
-        near = [pod for pod in short if reach.reaches(pod, old_node)]
-        copies = new_nodes_for([*covered, *near], [old_node], answer.without.nodes)
-        if copies is None or old_node.is_tainted:
-            copies = new_nodes_for(covered, [old_node], answer.without.nodes)
-        else:
-            covered += near
-            short = [pod for pod in short if not reach.reaches(pod, old_node)]
-    short, nodes = reach.most_reached(short, nodes)
-    origins = {left[pod.key] for pod in short if pod.key in left}
-    several = _of_several_kinds(copies, short, nodes, context, left=origins)
+    several = _of_several_places([*covered, *short], nodes, reach, context, left)
+    if several is None:
+        if old_node is not None:
+            near = [pod for pod in short if reach.reaches(pod, old_node)]
+            copies = new_nodes_for([*covered, *near], [old_node], answer.without.nodes)
+            if copies is None or old_node.is_tainted:
+                copies = new_nodes_for(covered, [old_node], answer.without.nodes)
+            else:
+                covered += near
+                short = [pod for pod in short if not reach.reaches(pod, old_node)]
+        short, nodes = reach.most_reached(short, nodes)
+        origins = {left[pod.key] for pod in short if pod.key in left}
+        several = _of_several_kinds(copies, short, nodes, context, left=origins)
     if several is not None:
         yield from _best_nodes([several], 0, context)
     else:
@@ -165,6 +170,57 @@ def _first_nodes(
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _further_pods(
+    pending: Sequence[PodEnd], context: StepContext
+) -> tuple[list[PodEnd], list[PodEnd], VolumeReach]:
+    """Return (kept, later, reach) for the workloads of the `pending` pods.
+
+    The pods `kept` block a drain. The pods `later` are created when the `pending` pods have a node,
+    and find no room on the present nodes. `reach` knows the volumes of all these pods.
+    """
+    # Imported here, because most questions leave no pod pending.
+    from fairlead.whatif.next_steps.later_pod import later_pods, without_room  # noqa: PLC0415
+    from fairlead.whatif.next_steps.node_kinds import Admission  # noqa: PLC0415
+
+    waiting = {pod.workload for pod in pending}
+    kept = [one.pod for one in context.answer.changed.blocking if one.pod.workload in waiting]
+    later = [
+        one.pod for one in context.answer.difference.not_created if one.pod.workload in waiting
+    ]
+    created = later_pods(pending, context)
+    reach = VolumeReach(context.manifests, (*pending, *kept, *later, *(one.pod for one in created)))
+    if created:
+        admission = Admission({one.pod.workload for one in created}, context)
+        later += without_room(created, reach, admission, context)
+    return kept, later, reach
+
+
+def _of_several_places(
+    pods: Sequence[PodEnd],
+    nodes: Sequence[NodeEnd],
+    reach: VolumeReach,
+    context: StepContext,
+    left: Mapping[str, str],
+) -> NewNodes | None:
+    """Return copies of several of `nodes` if volumes of `pods` need them; else None.
+
+    For example, the volumes are in several zones. `left` maps the keys of evicted pods to the nodes
+    that they left.
+    """
+    if not reach.needs_several_places(pods, nodes):
+        return None
+    from fairlead.whatif.next_steps.node_kinds import (  # noqa: PLC0415 - rarely needed
+        kinds_for,
+        mixed,
+        nodes_of_kinds,
+    )
+
+    kinds = kinds_for(pods, nodes, context, reach)
+    origins = {left[pod.key] for pod in pods if pod.key in left}
+    counts = nodes_of_kinds(kinds, context.answer.without.nodes, origins)
+    return mixed(counts) if counts else None
 
 
 def _of_several_kinds(
@@ -180,7 +236,7 @@ def _of_several_kinds(
     `short` are the pods that lack room, and `left` are the nodes that some of them left. `copies`
     are the new nodes for other pods.
     """
-    if copies is None and len({pod.workload for pod in short}) < 2:
+    if not short or (copies is None and len({pod.workload for pod in short}) < 2):
         return None
     # Imported here, because in most questions one workload lacks room.
     from fairlead.whatif.next_steps.node_kinds import (  # noqa: PLC0415
@@ -196,21 +252,6 @@ def _of_several_kinds(
     if copies is not None:
         counts[copies.like] += copies.count
     return mixed(counts) if len(counts) > 1 else None
-
-
-def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
-    """For each missing pod of a StatefulSet, yield the `pending` pod of the same StatefulSet.
-
-    The StatefulSet creates its missing pods only when its `pending` pod is ready. The `pending` pod
-    stands for each missing pod, because all these pods need the same room.
-    """
-    missing = {
-        one.workload: one.missing
-        for one in context.answer.effect.workloads
-        if one.workload.kind == STATEFUL_SET.kind
-    }
-    for ref, pod in {pod.workload: pod for pod in pending}.items():
-        yield from [pod] * missing.get(ref, 0)
 
 
 def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> bool:
@@ -273,7 +314,7 @@ def _copies_of(
     what-if is tried. The what-if is then yielded only if fewer pods wait with the new nodes than
     without them.
     """
-    is_tried = _has_own_or_zonal_rules(pods, context)
+    is_tried = _has_own_or_zonal_rules(pods, context) or _continues(pods, context)
     if more is not None and (is_tried or _others_lack_room(context)):
         yield from _best_nodes([more], 0, context)
     else:
@@ -295,14 +336,42 @@ def _room_for(
     take the room of these nodes, the nodes are suggested only after a trial.
     """
     is_tried = _has_own_or_zonal_rules(short, context) or _may_be_kept_off(short, context)
-    more = new_nodes_for(short, nodes, context.answer.without.nodes, left=left)
+    more, nodes = _admitted_nodes_for(short, nodes, context, left)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
-    if more is not None and _others_lack_room(context) and not (is_tried or is_spread):
+    may_need_more = _others_lack_room(context) or _continues(short, context)
+    if more is not None and may_need_more and not (is_tried or is_spread):
         yield from _best_nodes([more], 0, context)
     elif is_tried or is_spread:
         yield from _best_nodes(_by_zone(more, short, nodes, context), 0, context)
     else:
         yield from _new_nodes("ask again with", more, short, context.answer.changed.nodes)
+
+
+def _admitted_nodes_for(
+    short: Collection[PodEnd],
+    nodes: Sequence[NodeEnd],
+    context: StepContext,
+    left: Collection[str],
+) -> tuple[NewNodes | None, Sequence[NodeEnd]]:
+    """Return (new nodes for the pods `short`, those of `nodes` that admit these pods).
+
+    `left` are the nodes that some of these pods left.
+    """
+    if not short:
+        return None, nodes
+    from fairlead.whatif.next_steps.node_kinds import kinds_for  # noqa: PLC0415 - see `_first_nodes`
+
+    known, kinds = context.answer.without.nodes, kinds_for(list(short), nodes, context)
+    if len(kinds) > 1:
+        return new_nodes_for(short, nodes, known, left=left), nodes
+    return kinds[0].new_nodes(known, left), kinds[0].nodes
+
+
+def _continues(pods: Iterable[PodEnd], context: StepContext) -> bool:
+    """Return whether a rollout of a workload of `pods` continues when its pending pods run."""
+    workloads = {pod.workload for pod in pods}
+    rows = context.answer.effect.workloads
+    return any(one.outdated and one.workload in workloads for one in rows)
 
 
 def _may_use_new_node(pod: PodEnd) -> bool:
@@ -344,7 +413,7 @@ def _by_zone(
     tried = {zone_of[one.like] for one in found}
     for zone in sorted({*zone_of.values()} - tried, key=lambda zone: (pods[zone], zone)):
         members = [node for node in nodes if node.zone == zone]
-        more = new_nodes_for(short, members, known, spread_counts=False)
+        more = new_nodes_for(short, members, known, ignored=(SPREAD,))
         found += [] if more is None else [more]
     return found
 
@@ -365,7 +434,7 @@ def _taken_by_copies(
 
 
 def _more_nodes(
-    context: StepContext, pending: Iterable[PodEnd], nodes: Sequence[NodeEnd], added: int
+    context: StepContext, pending: Sequence[PodEnd], nodes: Sequence[NodeEnd], added: int
 ) -> Iterator[NextStep]:
     """Yield a what-if that adds more nodes for the `pending` pods than the user's what-if does.
 
@@ -375,18 +444,22 @@ def _more_nodes(
     the other pods.
     """
     change, known = context.answer.change, context.answer.without.nodes
-    short = [pod for pod in pending if _may_use_new_node(pod)]
+    left = {one.pod.key for one in context.answer.difference.evicted}
+    short = [
+        pod for pod in pending if _may_use_new_node(pod) or (pod.key in left and lacks_labels(pod))
+    ]
     if change.instance_type or not short:
         return
+    kept, later, reach = _further_pods(short, context)
+    short += [*kept, *later]
     # Imported here, because most questions add no nodes, or enough of them.
     from fairlead.whatif.next_steps.node_kinds import admit_all, kinds_for, mixed  # noqa: PLC0415
 
     likes = models_of(change.like)
     counts = Counter[str]()
-    for kind in kinds_for(short, nodes, context):
+    for kind in kinds_for(short, nodes, context, reach):
         same = [one for one in kind.nodes if one.name in likes]
-        more = new_nodes_for(kind.pods, same, known)
-        more = more or new_nodes_for(kind.pods, kind.nodes, known)
+        more = replace(kind, nodes=same).new_nodes(known) or kind.new_nodes(known)
         if more is not None:
             counts[more.like] += more.count
     named = [one for one in nodes if one.name in likes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Final
 
@@ -32,6 +33,7 @@ from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.outage import STOPPED
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
@@ -226,6 +228,30 @@ class StepContext(Struct, frozen=True, dict=True):
             if one.kind is POD and (ref := workload_of(one.pod)) in others:
                 specs.setdefault(ref, one.value["spec"])
         return specs
+
+    def edited_specs(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Json]:
+        """Return the specs in the pod templates of `refs` with the edits of --set.
+
+        Workloads that the snapshot lacks are left out, and so are workloads of custom resources.
+        """
+        # Imported here, because it imports schemas.
+        from fairlead.whatif.change.edit.object_edit import with_field  # noqa: PLC0415
+        from fairlead.whatif.snapshot.inventory import Inventory  # noqa: PLC0415
+
+        found: dict[WorkloadRef, Json] = {}
+        for ref, one in self.workloads(refs).items():
+            if is_custom(one.kind.api_version):
+                continue
+            edits = [text for text in self.answer.change.set if is_named(ref.name, (text,))]
+            inventory = Inventory([one])
+            for text in edits:
+                # An edit may be of another object with the same name.
+                with suppress(InputError):
+                    edit = with_field(text, inventory, ref.namespace)
+                    inventory.add(replace(edit.target, content=edit.content))
+            [edited] = inventory.of_kind(one.kind)
+            found[ref] = mapping(edited.pod_template, "spec")
+        return found
 
     def _waits_in_order(self, one: WorkloadEffect) -> bool:
         """Return whether a pod of the StatefulSet `one` was not ready before the change.

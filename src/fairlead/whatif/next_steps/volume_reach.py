@@ -6,7 +6,7 @@ So the copy reaches the volumes of the node's zone, but not the node's local vol
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fairlead.api.codec import decode_as
 from fairlead.api.nodes.node_selector import node_selector_matches
@@ -77,6 +77,34 @@ class VolumeReach:
         most = max(reached.values(), key=len, default=frozenset[str]())
         chosen = [node for node, place in zip(nodes, places, strict=True) if reached[place] == most]
         return [one for one in pods if one.key not in self._selectors or one.key in most], chosen
+
+    def needs_several_places(self, pods: Iterable[PodEnd], nodes: Sequence[NodeEnd]) -> bool:
+        """Return whether copies of `nodes` reach the volumes of `pods`, but no copy reaches all."""
+        bound = [pod for pod in pods if pod.key in self._selectors]
+        parts = [{node.name for node in found} for _, found in self.groups(bound, nodes)]
+        return len(parts) > 1 and not set.intersection(*parts)
+
+    def groups(
+        self, pods: Iterable[PodEnd], nodes: Sequence[NodeEnd]
+    ) -> Iterator[tuple[list[PodEnd], list[NodeEnd]]]:
+        """Yield `pods`, divided by the places of their volumes, and the `nodes` for each part.
+
+        A copy of any of these nodes reaches the volumes of all pods of the part. Pods whose volumes
+        no copy reaches are left out.
+        """
+        parts: dict[frozenset[_Place] | None, list[PodEnd]] = {}
+        places = {node.name: self._place(node) for node in nodes} if self._selectors else {}
+        distinct = dict.fromkeys(places.values())
+        for pod in pods:
+            reached = None
+            if pod.key in self._selectors:
+                reached = frozenset(one for one in distinct if self._is_reached_from(one, pod))
+            parts.setdefault(reached, []).append(pod)
+        for reached, part in parts.items():
+            if reached is None:
+                yield part, list(nodes)
+            elif reached:
+                yield part, [node for node in nodes if places[node.name] in reached]
 
 
 def _label_keys(selector: NodeSelector) -> set[str]:

@@ -1303,23 +1303,79 @@ def test_no_drain_is_suggested_before_a_deletion_that_leaves_all_pods_pending(
     assert bool(suggested) is not has_selector
 
 
-def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
-    """The budget lets the drain evict the second pod only after the first one runs again."""
-    db = make.workload("StatefulSet", "web", replicas=2, cpu="2")
-    db["metadata"]["uid"] = "db"
+def zonal_members(make, label=ZONE):
+    """Return a StatefulSet with a pod and a volume on each of the nodes a and b, which are full.
+
+    Only nodes with the same value of `label` reach the volume of web-1.
+    """
+    owner = make.workload("StatefulSet", "web", replicas=2, cpu="2")
+    owner["metadata"]["uid"] = "db"
     template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
-    db["spec"]["volumeClaimTemplates"] = [template]
+    owner["spec"]["volumeClaimTemplates"] = [template]
     objects = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
-    for number, zone in enumerate("ab"):
+    for number, (zone, key) in enumerate((("a", ZONE), ("b", label))):
         claim = f"data-web-{number}"
         data = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
         pod = make.pod(f"web-{number}", cpu="2", node_name=zone, owner="web", volumes=[data])
-        pod["metadata"]["labels"] = {"app": "web"}
+        pod["metadata"]["labels"] = {"app": "web", "controller-revision-hash": "old"}
         pod["metadata"]["ownerReferences"][0].update(kind="StatefulSet", uid="db")
         pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-        objects += [pod, *volume(claim, ZONE, zone)]
-    cluster = snapshot(*objects, db, budget(maxUnavailable=1))
-    change = ClusterChange(drain=("a", "b"))
+        objects += [pod, *volume(claim, key, zone)]
+    return [*objects, owner, budget(maxUnavailable=1)]
+
+
+def test_nodes_of_each_zone_are_added_for_a_stateful_set_that_is_drained(make, snapshot):
+    """The budget lets the drain evict the second pod only after the first one runs again."""
+    cluster, change = snapshot(*zonal_members(make)), ClusterChange(drain=("a", "b"))
+    step = (
+        "ask again with 2 more nodes like a, b; fewer may be enough",
+        "--add-nodes 2 --like a,b",
+    )
+    assert step in steps_of(what_if(cluster, change))
+    followed = what_if(cluster, replace(change, add_nodes=2, like="a,b"))
+    assert not followed.difference.pending
+    assert not followed.changed.undrained
+
+
+def test_nodes_of_the_zone_of_a_volume_are_added_to_the_nodes_of_the_question(make, snapshot):
+    """Another node like b would not reach the volume of web-0."""
+    change = ClusterChange(drain=("a", "b"), add_nodes=1, like="b")
+    answer = what_if(snapshot(*zonal_members(make)), change)
+    assert "--add-nodes 3 --like a,b:2" in [code for _, code in steps_of(answer)]
+    followed = replace(change, add_nodes=3, like="a,b:2")
+    assert not what_if(snapshot(*zonal_members(make)), followed).changed.undrained
+
+
+def test_nodes_of_each_zone_are_added_for_the_rollout_of_a_stateful_set(make, snapshot):
+    """With a node like b alone, web-1 would run, but web-0 would wait instead."""
+    larger = [make.node(f"large-{name}", cpu="4", **{ZONE: name}) for name in "ab"]
+    fillers = [make.pod(f"filler-{name}", cpu="3", node_name=f"large-{name}") for name in "ab"]
+    cluster = snapshot(*zonal_members(make), *larger, *fillers)
+    change = ClusterChange(set_resources=("sts/web=cpu=3",))
+    answer = what_if(cluster, change)
+    words = "ask again with 2 more nodes like large-a, large-b; fewer may be enough"
+    options = "--add-nodes 2 --like large-a,large-b"
+    assert (words, options) in steps_of(answer)
+    followed = what_if(cluster, replace(change, add_nodes=2, like="large-a,large-b"))
+    assert not followed.difference.pending
+    assert not any(one.outdated for one in followed.effect.workloads)
+
+
+def test_only_nodes_that_an_edited_template_admits_are_copied(make, snapshot):
+    """The pods of web ran on small nodes until now; the new nodeSelector needs a large node."""
+    objects = zonal_members(make)
+    for node in objects[:2]:
+        node["metadata"]["labels"]["size"] = "small"
+    larger = [make.node(f"large-{name}", cpu="4", **{ZONE: name, "size": "large"}) for name in "ab"]
+    fillers = [make.pod(f"filler-{name}", cpu="3", node_name=f"large-{name}") for name in "ab"]
+    edit = "sts/web:spec.template.spec.nodeSelector={size: large}"
+    answer = what_if(snapshot(*objects, *larger, *fillers), ClusterChange(set=(edit,)))
+    assert "--add-nodes 2 --like large-a,large-b" in [code for _, code in steps_of(answer)]
+
+
+def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
+    """No copy of node b reaches the volume of web-1, which is local to the node."""
+    cluster, change = snapshot(*zonal_members(make, HOSTNAME)), ClusterChange(drain=("a", "b"))
     answer = what_if(cluster, change)
     [first] = answer.difference.pending
     assert "With one more node like a, the pod runs, but default/web-1 waits instead." in (
@@ -1329,6 +1385,25 @@ def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot)
     assert [first.key, *(pod.key for pod in followed.difference.pending)] == [
         "default/web-0", "default/web-1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cpu", "count"), [("3", 5), ("1500m", 2)])
+def test_new_nodes_have_room_for_the_rest_of_a_rollout(make, snapshot, cpu, count):
+    """Only the surge is pending, but the other pods need the same room.
+
+    A pod of 3 CPU needs a node of its own; two pods of 1.5 CPU fit a node whose old pods are gone.
+    """
+    web = make.workload(replicas=6)
+    web["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    cluster = snapshot(*(make.node(name, cpu="3") for name in "ab"), web)
+    change = ClusterChange(set_resources=(f"deploy/web=cpu={cpu}",))
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == 1
+    [options] = [code for _, code in steps_of(answer) if "--add-nodes" in code]
+    assert options == f"--add-nodes {count} --like a"
+    followed = what_if(cluster, replace(change, add_nodes=count, like="a"))
+    assert not followed.difference.pending
+    assert not any(one.outdated for one in followed.effect.workloads)
 
 
 @pytest.fixture
