@@ -7,7 +7,6 @@ nodes for the pending pods alone would leave other pods pending.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, islice
 
@@ -16,7 +15,8 @@ from msgspec.structs import replace
 
 from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.workloads.identity import ordinal_of
-from fairlead.whatif.next_steps.node_kinds import Admission
+from fairlead.whatif.next_steps.new_nodes import fits, free_room
+from fairlead.whatif.next_steps.node_kinds import NodeAdmission
 from fairlead.whatif.next_steps.step_context import StepContext
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
@@ -83,7 +83,7 @@ def _next_of_rollout(
 
 
 def without_room(
-    later: Sequence[LaterPod], reach: VolumeReach, admission: Admission, context: StepContext
+    later: Sequence[LaterPod], reach: VolumeReach, admission: NodeAdmission, context: StepContext
 ) -> list[PodEnd]:
     """Return the pods of `later` for which the present nodes have no room.
 
@@ -93,9 +93,7 @@ def without_room(
     if not later:
         return []
     nodes = [node for node in context.answer.changed.nodes if node.is_schedulable]
-    free = {node.name: Counter(node.allocatable) for node in nodes}
-    for node in nodes:
-        free[node.name].subtract({**node.requested, "pods": len(node.pods)})
+    free = {node.name: free_room(node) for node in nodes}
     found: list[PodEnd] = []
     for one in later:
         if one.old is not None and one.old.node in free:
@@ -105,7 +103,7 @@ def without_room(
             (
                 room
                 for node in nodes
-                if all(amount <= (room := free[node.name])[name] for name, amount in need.items())
+                if fits(need, room := free[node.name])
                 and admission.admits(node, one.pod.workload)
                 and reach.reaches(one.pod, node)
             ),

@@ -165,7 +165,7 @@ def new_nodes_for(
         or node.name in known_to_fit
         or not ((node.is_tainted and ADMITTED not in ignored) or ruled_out)
     ]
-    suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
+    suitable = [(name, room) for name, room in rooms if fits(largest, room)]
     if not suitable:
         return None
 
@@ -424,7 +424,15 @@ def _room(node: NodeEnd) -> Amounts:
     return room
 
 
-def _fits(need: Amounts, room: Amounts) -> bool:
+def free_room(node: NodeEnd) -> Counter[str]:
+    """Return the allocatable amounts of `node` minus the requests of all its pods."""
+    free = Counter(node.allocatable)
+    free.subtract({**node.requested, "pods": len(node.pods)})
+    return free
+
+
+def fits(need: Amounts, room: Amounts) -> bool:
+    """Return whether a pod that needs the amounts `need` fits into `room`."""
     return all(amount <= room.get(name, 0) for name, amount in need.items() if amount)
 
 
@@ -436,7 +444,7 @@ def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
     """Return how many nodes with `room` the first-fit rule uses for pods with `needs`."""
     nodes: list[Counter[str]] = []
     for need in needs:
-        node = next((one for one in nodes if _fits(need, one)), None)
+        node = next((one for one in nodes if fits(need, one)), None)
         if node is None:
             nodes.append(node := Counter(room))
         node.subtract(need)

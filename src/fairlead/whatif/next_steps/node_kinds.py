@@ -49,7 +49,7 @@ class NodeKind(Struct, frozen=True):
         return new_nodes_for(self.pods, self.nodes, known, left=left, ignored=ignored)
 
 
-class Admission:
+class NodeAdmission:
     """Decides whether copies of nodes admit the pods of `workloads`."""
 
     def __init__(self, workloads: Iterable[WorkloadRef], context: StepContext) -> None:
@@ -84,7 +84,7 @@ def kinds_for(
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     for pod in pods:
         by_workload.setdefault(pod.workload, []).append(pod)
-    admission = Admission(by_workload, context)
+    admission = NodeAdmission(by_workload, context)
     found: list[NodeKind] = []
     for ref in sorted(by_workload, key=lambda ref: (_largest(by_workload[ref]), ref)):
         admitting = [one for one in nodes if admission.admits(one, ref)]
@@ -132,7 +132,7 @@ def admit_all(nodes: Iterable[NodeEnd], pods: Iterable[PodEnd], context: StepCon
     Workloads that the user's what-if may change count as admitted.
     """
     workloads = {pod.workload for pod in pods}
-    admission = Admission(workloads, context)
+    admission = NodeAdmission(workloads, context)
     return all(admission.admits(node, ref) for node in nodes for ref in workloads)
 
 

@@ -21,6 +21,8 @@ from fairlead.whatif.next_steps.new_nodes import (
     RULED_OUT,
     SPREAD,
     NewNodes,
+    fits,
+    free_room,
     lacks_labels,
     lacks_place,
     lacks_room,
@@ -182,7 +184,7 @@ def _further_pods(
     """
     # Imported here, because most questions leave no pod pending.
     from fairlead.whatif.next_steps.later_pod import later_pods, without_room  # noqa: PLC0415
-    from fairlead.whatif.next_steps.node_kinds import Admission  # noqa: PLC0415
+    from fairlead.whatif.next_steps.node_kinds import NodeAdmission  # noqa: PLC0415
 
     waiting = {pod.workload for pod in pending}
     kept = [one.pod for one in context.answer.changed.blocking if one.pod.workload in waiting]
@@ -192,7 +194,7 @@ def _further_pods(
     created = later_pods(pending, context)
     reach = VolumeReach(context.manifests, (*pending, *kept, *later, *(one.pod for one in created)))
     if created:
-        admission = Admission({one.pod.workload for one in created}, context)
+        admission = NodeAdmission({one.pod.workload for one in created}, context)
         later += without_room(created, reach, admission, context)
     return kept, later, reach
 
@@ -732,11 +734,18 @@ def _others(tried: Effect, answer: Effect) -> list[PodEnd]:
 
 
 def _is_spread(tried: _TriedNodes) -> bool:
-    """Return whether some pods were pending in the trial `tried` because of topology spread.
+    """Return whether topology spread kept pods off new nodes with room in the trial `tried`.
 
-    The trial added nodes, so these pods had room on some node.
+    If the new nodes are full, more of them may help, although topology spread keeps the pods off
+    other nodes.
     """
-    return any(SPREAD_MISMATCH in pod.reason for pod in tried.effect.difference.pending)
+    known = tried.effect.without.node_names
+    free = [free_room(node) for node in tried.effect.changed.nodes if node.name not in known]
+    return any(
+        SPREAD_MISMATCH in pod.reason
+        and any(fits({**pod.requests, "pods": 1}, room) for room in free)
+        for pod in tried.effect.difference.pending
+    )
 
 
 def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:

@@ -1406,6 +1406,34 @@ def test_new_nodes_have_room_for_the_rest_of_a_rollout(make, snapshot, cpu, coun
     assert not any(one.outdated for one in followed.effect.workloads)
 
 
+def test_more_nodes_are_tried_if_other_pods_fill_the_new_nodes_of_a_drained_zone(make, snapshot):
+    """Topology spread keeps the pods off zone 2, but new nodes of zone 1 would take more of them.
+
+    One new node has room for the four pods. The drained pods of `other` prefer it, too.
+    """
+    spread = {"topologySpreadConstraints": [SPREAD_BY_ZONE]}
+    zone = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["1"]}]}
+    preferred = [{"weight": 100, "preference": zone}]
+    affinity = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+    rules = {"web": spread, "other": {"affinity": {"nodeAffinity": affinity}}}
+    objects = [make.node(name, cpu="4", **{ZONE: "1"}) for name in ("a1", "a2")]
+    objects.append(make.node("b", cpu="9", **{ZONE: "2"}))
+    for name, nodes in (("web", ("a1", "a2", "b", "b")), ("other", ("a1", "a2"))):
+        owner = make.workload("ReplicaSet", name, replicas=2 * len(nodes), **rules[name])
+        owner["metadata"]["uid"] = name
+        objects.append(owner)
+        for number, node in enumerate(2 * nodes):
+            objects.append(make.pod(f"{name}-{number}", node_name=node, owner=name, **rules[name]))
+            objects[-1]["metadata"]["labels"] = {"app": name}
+    cluster, change = snapshot(*objects), ClusterChange(drain=("a1", "a2"))
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == 4
+    [options] = [code for _, code in steps_of(answer) if "--add-nodes" in code]
+    assert options == "--add-nodes 2 --like a1"
+    assert what_if(cluster, replace(change, add_nodes=1, like="a1")).difference.pending
+    assert not what_if(cluster, replace(change, add_nodes=2, like="a1")).difference.pending
+
+
 @pytest.fixture
 def victims(snapshot, make, spread):
     """Pods of high priority; the other zones have room for them only after a preemption."""
