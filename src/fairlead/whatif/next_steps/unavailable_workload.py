@@ -32,6 +32,7 @@ from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause, LostPod
+from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
@@ -226,10 +227,46 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
             if found := [*_replaced_nodes(nodes, edits, tainted, concerned, context)]:
                 yield from found
                 return
+            context.notes.extend(_no_place(nodes, tried, concerned, context))
             left.difference_update(nodes)
             continue
         yield out_of_service_step(nodes, more=len(left.difference(nodes)))
         return
+
+
+def _no_place(
+    nodes: Sequence[str],
+    tried: Effect | None,
+    concerned: Iterable[WorkloadEffect],
+    context: StepContext,
+) -> Iterator[str]:
+    """Yield a note for each workload of `concerned` whose new pods find no node in the trial.
+
+    The trial `tried` taints `nodes`. The note names the labels that the pods require, if only
+    failed nodes have them.
+    """
+    pending = () if tried is None else tried.difference.pending
+    reasons = {pod.workload: short_reason(pod.reason) for pod in pending}
+    refs = [one.workload for one in concerned if one.workload in reasons]
+    if not refs:
+        return
+    # Imported here, because the taint usually helps.
+    from fairlead.whatif.next_steps.absent_label import missing_labels  # noqa: PLC0415
+
+    failed = context.failed_nodes()
+    others = [one for one in context.answer.changed.nodes if one.name not in failed]
+    specs = context.pod_specs(refs)
+    marked = "node is" if len(nodes) == 1 else "nodes are"
+    for ref in refs:
+        note = (
+            f"If the failed {marked} marked as out of service, pods of {ref} are created again, "
+            f"but stay pending: {reasons[ref]}."
+        )
+        is_edited = context.answer.change.apply or is_named(ref.name, context.answer.change.set)
+        if ref in specs and not is_edited and (labels := missing_labels(specs[ref], others)):
+            words = " ".join(labels)
+            note += f" Among the other nodes, {words[0].lower()}{words[1:]}"
+        yield note
 
 
 def _replaced_nodes(

@@ -1805,6 +1805,20 @@ def test_the_taint_is_suggested_only_for_nodes_that_are_shut_down_if_it_helps(
     assert not any("kubectl taint" in where for _, where in steps_of(answer))
 
 
+def test_a_note_names_the_label_that_keeps_replaced_pods_of_a_failed_node_pending(
+    snapshot, make, database
+):
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    database[0]["metadata"]["labels"][ZONE] = "1"
+    answer = what_if(snapshot(make.node("b", disk="hdd", **{ZONE: "2"}), *database), change)
+    assert (
+        "If the failed node is marked as out of service, pods of sts/default/db are created "
+        "again, but stay pending: node(s) didn't match Pod's node affinity/selector, node(s) had "
+        "untolerated taint(s). Among the other nodes, no node has disk=ssd; the only value of disk "
+        "is hdd (1 node)."
+    ) in answer.changed.notes
+
+
 def test_a_budget_of_all_pods_suggests_no_replica(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(minAvailable="100%"))
     assert steps_of(answer) == [(BLOCKERS, plan_of(answer))]
