@@ -312,15 +312,17 @@ def _copies_of(
 ) -> Iterator[NextStep]:
     """Yield a what-if with the new nodes `more`, which have room for `pods`.
 
-    If rules may keep the pods off a zone, or if other pods may take the room first, the
-    what-if is tried. The what-if is then yielded only if fewer pods wait with the new nodes than
-    without them.
+    If rules or a spread constraint may keep the pods off the new nodes, or if other pods may take
+    the room first, the what-if is tried. The what-if is then yielded only if fewer pods wait with
+    the new nodes than without them.
     """
     is_tried = _has_own_or_zonal_rules(pods, context) or _continues(pods, context)
+    is_tried = is_tried or any(SPREAD_MISMATCH in pod.reason for pod in pods)
     if more is not None and (is_tried or _others_lack_room(context)):
         yield from _best_nodes([more], 0, context)
     else:
-        yield from _new_nodes("ask again with", more, pods, context.answer.changed.nodes)
+        nodes = context.answer.changed.nodes
+        yield from _new_nodes("ask again with", more, pods, nodes, _part(pods, context))
 
 
 def _room_for(
@@ -346,7 +348,8 @@ def _room_for(
     elif is_tried or is_spread:
         yield from _best_nodes(_by_zone(more, short, nodes, context), 0, context)
     else:
-        yield from _new_nodes("ask again with", more, short, context.answer.changed.nodes)
+        ends, part = context.answer.changed.nodes, _part(short, context)
+        yield from _new_nodes("ask again with", more, short, ends, part)
 
 
 def _admitted_nodes_for(
@@ -562,8 +565,8 @@ def _best_nodes(
     rest += _rivals_words(best, context)
     if 2 * best.gain <= waiting and _is_spread(best):
         context.notes.append(
-            f"With {best.nodes.words}, {still:,} of {waiting:,} pods wait, too, because of "
-            f"topology spread constraints.{_other_zones(candidates, context)}"
+            f"With {_further_words(best.nodes, context)}, {still:,} of {waiting:,} pods wait, too, "
+            f"because of topology spread constraints.{_other_zones(candidates, context)}"
         )
     like = context.answer.change.like
     yield _added_nodes("ask again with", best.nodes, added, rest, like)
@@ -688,7 +691,7 @@ def _no_help(
     The note is about the first trial. If pending pods run in it, other pods wait instead: for
     example, the drain of a StatefulSet continues, and a pod of another zone gets no node.
     """
-    nodes = " or ".join(one.nodes.words for one in tried)
+    nodes = " or ".join(_further_words(one.nodes, context) for one in tried)
     first = tried[0]
     pending, known = first.effect.difference.pending, context.answer.difference.pending
     others = _others(first.effect, context.answer.effect)
@@ -783,25 +786,37 @@ def more_nodes(
     yield from _new_nodes(verb, new_nodes_for(short, nodes, known), short, nodes)
 
 
+def _part(pods: Iterable[PodEnd], context: StepContext) -> str:
+    """Return a clause that says how many of the pending pods are `pods`; "" if all are."""
+    keys, pending = {pod.key for pod in pods}, context.answer.difference.pending
+    count = sum(pod.key in keys for pod in pending)
+    return f", for {count:,} of {len(pending):,} pending pods" if count < len(pending) else ""
+
+
 def _new_nodes(
-    verb: str, found: NewNodes | None, pods: Iterable[PodEnd], nodes: Sequence[NodeEnd]
+    verb: str,
+    found: NewNodes | None,
+    pods: Iterable[PodEnd],
+    nodes: Sequence[NodeEnd],
+    part: str = "",
 ) -> Iterator[NextStep]:
     """Yield a what-if that adds about as many nodes as `found` has; nothing if `found` is None.
 
     The what-if has not been simulated. More nodes may be necessary for `pods`, because the
     scheduler does not pack pods tightly. If there are new nodes, the scheduler leaves more room on
     the present `nodes`, too. This room is often too small for the largest pods. If the room is
-    large enough, fewer nodes may be enough, so the text names a lower bound (`least_copies`).
+    large enough, fewer nodes may be enough, so the text names a lower bound (`least_copies`). The
+    text ends with `part`.
     """
     if found is None:
         return
     like = next(node for node in nodes if node.name == found.like)
     least = min(least_copies(pods, like, nodes), found.count)
     if least == found.count:
-        yield _added_nodes(f"{verb} at least", found)
+        yield _added_nodes(f"{verb} at least", found, rest=part)
     else:
         rest = f" (at least {least:,})" if least > 1 else ""
-        yield _added_nodes(f"{verb} about", found, rest=rest)
+        yield _added_nodes(f"{verb} about", found, rest=rest + part)
 
 
 def _added_nodes(
@@ -814,8 +829,22 @@ def _added_nodes(
     `rest`.
     """
     total = NewNodes(added + found.count, found.like)
-    words = found.words
-    if added and like != found.like:
-        more = Counter(total.copies) - Counter(NewNodes(added, like).copies)
-        words = words_of_copies(more)
+    words = _words_beside(found, added, like)
     return NextStep(f"{verb} {words}{rest}", shlex.join(total.options))
+
+
+def _further_words(found: NewNodes, context: StepContext) -> str:
+    """Return the new nodes `found` as text, without the nodes that the user's what-if adds."""
+    change = context.answer.change
+    return _words_beside(found, change.add_nodes or 0, change.like)
+
+
+def _words_beside(found: NewNodes, added: int, like: str) -> str:
+    """Return the new nodes `found` as text; `added` nodes like `like` are new already.
+
+    The value of --like of `found` may then name the nodes `like`, too.
+    """
+    if not added or like == found.like:
+        return found.words
+    total = NewNodes(added + found.count, found.like)
+    return words_of_copies(Counter(total.copies) - Counter(NewNodes(added, like).copies))

@@ -996,7 +996,8 @@ def test_rules_of_pods_that_no_new_node_helps_cause_no_trial(make, snapshot):
         answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True
     )
     assert not asked
-    assert found.steps[0].words == "ask again with at least one more node like a"
+    words = "ask again with at least one more node like a, for 1 of 2 pending pods"
+    assert found.steps[0].words == words
 
 
 def test_an_invalid_mixture_of_nodes_is_tried_once(make, snapshot, write):
@@ -1432,6 +1433,41 @@ def test_more_nodes_are_tried_if_other_pods_fill_the_new_nodes_of_a_drained_zone
     assert options == "--add-nodes 2 --like a1"
     assert what_if(cluster, replace(change, add_nodes=1, like="a1")).difference.pending
     assert not what_if(cluster, replace(change, add_nodes=2, like="a1")).difference.pending
+
+
+def test_copies_of_a_drained_node_are_tried_if_pods_are_spread_over_nodes(make, snapshot):
+    """The cordoned node counts as a node without pods, so a new node takes only one pod."""
+    rule = {**SPREAD_BY_ZONE, "topologyKey": HOSTNAME}
+    web = make.workload("ReplicaSet", "web", replicas=4, topologySpreadConstraints=[rule])
+    web["metadata"]["uid"] = "web"
+    objects = [*(make.node(name, **{HOSTNAME: name}) for name in "abc"), web]
+    for number, node in enumerate("aabc"):
+        pod = make.pod(
+            f"web-{number}", node_name=node, owner="web", topologySpreadConstraints=[rule]
+        )
+        pod["metadata"]["labels"] = {"app": "web"}
+        objects.append(pod)
+    cluster = snapshot(*objects)
+    answer = drained(snapshot, *objects)
+    assert len(answer.difference.pending) == 2
+    words = "ask again with one more node like a; 1 of 2 pending pods then runs"
+    assert (words, "--add-nodes 1 --like a") in steps_of(answer)
+    followed = what_if(cluster, ClusterChange(drain=("a",), add_nodes=1, like="a"))
+    assert len(followed.difference.pending) == 1
+
+
+def test_a_note_about_further_nodes_leaves_out_the_nodes_of_the_question(make, snapshot):
+    """Nodes like b are tried beside the node like a, which takes no pod of web."""
+    rule = {**SPREAD_BY_ZONE, "topologyKey": "rack"}
+    spec = {"nodeSelector": {"disk": "ssd"}, "topologySpreadConstraints": [rule]}
+    web = make.workload("ReplicaSet", "web", replicas=2, cpu="2", **spec)
+    racks = [make.node(name, cpu="2", disk="ssd", rack=name) for name in "bc"]
+    cordoned = {**make.node("d", cpu="2", disk="ssd", rack="d"), "spec": {"unschedulable": True}}
+    cluster = snapshot(make.node("a"), *racks, cordoned, web)
+    change = ClusterChange(scale=("rs/web=6",), add_nodes=1, like="a")
+    notes = what_if(cluster, change).changed.notes
+    [note] = [note for note in notes if note.startswith("With ")]
+    assert note.startswith("With 4 more nodes like b, "), note
 
 
 @pytest.fixture
