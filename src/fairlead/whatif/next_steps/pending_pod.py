@@ -563,10 +563,11 @@ def _best_nodes(
         verb = "runs" if best.gain == 1 else "run"
         rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
     rest += _rivals_words(best, context)
-    if 2 * best.gain <= waiting and _is_spread(best):
+    if 2 * best.gain <= waiting and (spread := len(_spread_pods(best))):
         context.notes.append(
-            f"With {_further_words(best.nodes, context)}, {still:,} of {waiting:,} pods wait, too, "
-            f"because of topology spread constraints.{_other_zones(candidates, context)}"
+            f"With {_further_words(best.nodes, context)}, {min(still, spread):,} of {waiting:,} "
+            "pods wait, too, because of topology spread constraints."
+            f"{_other_zones(candidates, context)}"
         )
     like = context.answer.change.like
     yield _added_nodes("ask again with", best.nodes, added, rest, like)
@@ -604,11 +605,11 @@ def _more_for_rivals(
     Pods that wait even without the change may be placed on the new nodes first. So the further
     nodes have room for all pods that lack room in the trial `best`. There are up to TRIES_MAX
     trials, because the new nodes may let further pods be created. Nothing is tried if some of the
-    nodes stay unused, or if topology spread keeps pods pending: then more room does not help.
+    nodes stay unused. More room does not help pods that topology spread keeps off the new nodes.
     """
     last = best
     for _ in range(TRIES_MAX):
-        more = None if last.unused or _is_spread(last) else _for_pods_that_still_wait(last, context)
+        more = None if last.unused else _for_pods_that_still_wait(last, context)
         if more is None or best.gain == waiting:
             break
         count = last.nodes.count + more.count
@@ -631,7 +632,9 @@ def _for_pods_that_still_wait(tried: _TriedNodes, context: StepContext) -> NewNo
     nodes = [one for one in outcome.nodes if one.name in likes]
     known = (*context.answer.without.nodes, *outcome.nodes)
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
-    for pod in filter(_may_use_new_node, outcome.pending):
+    spread = {pod.key for pod in _spread_pods(tried)}
+    short = [pod for pod in outcome.pending if _may_use_new_node(pod) and pod.key not in spread]
+    for pod in short:
         by_workload.setdefault(pod.workload, []).append(pod)
     fitting = [
         pod
@@ -712,8 +715,9 @@ def _no_help(
     why = "." if first.unused or is_ruled_out else placed_first
     if any(pod.awaits_volume_detachment for pod in pending):
         why = ", because a volume that is used on one node cannot be used on another."
-    if _is_spread(first):
-        why = f", because of topology spread constraints.{_other_zones(candidates, context)}"
+    if spread := len(_spread_pods(first)):
+        which = "," if spread == len(pending) else f"; {spread:,} of them"
+        why = f"{which} because of topology spread constraints.{_other_zones(candidates, context)}"
     return f"With {nodes}, {pods} pending, too{why}"
 
 
@@ -737,18 +741,24 @@ def _others(tried: Effect, answer: Effect) -> list[PodEnd]:
 
 
 def _is_spread(tried: _TriedNodes) -> bool:
-    """Return whether topology spread kept pods off new nodes with room in the trial `tried`.
+    """Return whether topology spread kept pods off new nodes with room in the trial `tried`."""
+    return bool(_spread_pods(tried))
+
+
+def _spread_pods(tried: _TriedNodes) -> list[PodEnd]:
+    """Return the pods that topology spread kept off new nodes with room in the trial `tried`.
 
     If the new nodes are full, more of them may help, although topology spread keeps the pods off
     other nodes.
     """
     known = tried.effect.without.node_names
     free = [free_room(node) for node in tried.effect.changed.nodes if node.name not in known]
-    return any(
-        SPREAD_MISMATCH in pod.reason
-        and any(fits({**pod.requests, "pods": 1}, room) for room in free)
+    return [
+        pod
         for pod in tried.effect.difference.pending
-    )
+        if SPREAD_MISMATCH in pod.reason
+        and any(fits({**pod.requests, "pods": 1}, room) for room in free)
+    ]
 
 
 def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:

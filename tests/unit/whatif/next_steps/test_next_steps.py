@@ -1470,6 +1470,32 @@ def test_a_note_about_further_nodes_leaves_out_the_nodes_of_the_question(make, s
     assert note.startswith("With 4 more nodes like b, "), note
 
 
+def test_more_nodes_are_tried_although_topology_spread_keeps_another_pod_off(make, snapshot):
+    """Pod `rival`, pending anyway, takes the first new node; `fill` needs a second one.
+
+    The pod of web stays pending, because zone 1 still counts as a zone without pods.
+    """
+    spread = {"topologySpreadConstraints": [SPREAD_BY_ZONE]}
+    objects = [make.node(name, cpu="4", **{ZONE: zone}) for name, zone in (("a", "1"), ("b", "2"))]
+    rival = make.workload("ReplicaSet", "rival", replicas=1, cpu="3500m", priorityClassName="high")
+    rival["spec"]["template"]["spec"]["preemptionPolicy"] = "Never"
+    high = {**make.priority_class("high", 10), "preemptionPolicy": "Never"}
+    objects += [rival, high]
+    for name, cpu, rules in (("web", "100m", spread), ("fill", "3500m", {})):
+        owner = make.workload("ReplicaSet", name, replicas=2, cpu=cpu, **rules)
+        owner["metadata"]["uid"] = name
+        objects.append(owner)
+        for node in "ab":
+            objects.append(make.pod(f"{name}-{node}", node_name=node, owner=name, cpu=cpu, **rules))
+            objects[-1]["metadata"]["labels"] = {"app": name}
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*objects), change)
+    assert {pod.workload.name for pod in answer.difference.pending} == {"web", "fill"}
+    [(words, options)] = [step for step in steps_of(answer) if "--add-nodes" in step[1]]
+    assert options == "--add-nodes 2 --like b"
+    assert words.startswith("ask again with 2 more nodes like b; 1 of 2 pending pods then runs; ")
+
+
 @pytest.fixture
 def victims(snapshot, make, spread):
     """Pods of high priority; the other zones have room for them only after a preemption."""
