@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairlead.whatif.outcome.outage import LossCause
@@ -62,7 +64,7 @@ def test_pods_with_a_negative_priority_have_measures_of_their_own() -> None:
     pods = [{"priority": -10}, {"priority": -10}, {"priority": 0}]
     loops = [{"negative_priority": True}, {"negative_priority": False}]
     lost = [{"cause": str(LossCause.NO_ROOM), **one} for one in pods]
-    result = dict.fromkeys(("pending", "evicted", "preempted"), pods)
+    result: dict[str, Any] = dict.fromkeys(("pending", "evicted", "preempted"), pods)
     result |= {"recurrences": loops, "outage": {"lost": lost}}
     damage = ("pending", "lost", "evicted", "preempted", "displaced_again")
     assert [BY_NAME[name].read(result) for name in damage] == [1] * 5
