@@ -25,6 +25,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import compress, cycle, islice
 from typing import Final
 
@@ -316,37 +317,59 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The nodes of `trial` are processed in order. If the trial found a drain of a node, this drain is
-    repeated in the model. Otherwise, the blockers of the node are determined in the state after the
-    drains so far. The blockers of the nodes in `start.blocked` are determined last, in the state
-    after all drains.
+    The blockers of a node are determined in the state after all drains. If the node could be
+    emptied in this state, because other blocked nodes are in service again, they are determined in
+    the state in which the trial could not empty the node.
     """
     model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
-    progress.begin("placing pods", len(trial.found))
-    with model.hypothesis():
-        before = {name: model.node(name).node for name in trial.found}
-        for name in trial.found:
-            planner.close(name)
-        for number, (name, found) in enumerate(trial.found.items()):
+    failed = [name for name, found in trial.found.items() if not isinstance(found, PlannedDrain)]
+    plan.drains = [found for found in trial.found.values() if isinstance(found, PlannedDrain)]
+    progress.begin("placing pods", len(failed))
+    blockers = dict[str, list[Blocker]]()
+    with _after_trial(planner, trial, None):
+        for number, name in enumerate(failed):
             progress.reach(number, 0)
-            if isinstance(found, PlannedDrain):
-                model.repeat(trial.changes[name])
-                plan.drains.append(found)
-                continue
-            # A user's plugin with a state of its own can decide otherwise than in the trial.
-            drained = found or planner.empty(name)
-            if isinstance(drained, PlannedDrain):
-                plan.drains.append(drained)
-                continue
-            plan.blockers += unplaced_blockers(planner, drained)
-            model.put_node(before[name])
+            drained = planner.drained_alone(name, return_again=False)
+            if isinstance(drained, Blocker):
+                blockers[name] = list(unplaced_blockers(planner, drained))
         for name in start.blocked:
             # An order that the pods need is one more obstacle to the drain.
             drained = planner.drained_alone(name, return_again=False, reorders=False)
             if isinstance(drained, Blocker):
-                plan.blockers += unplaced_blockers(planner, drained)
+                blockers[name] = list(unplaced_blockers(planner, drained))
+    for name in failed:
+        if name not in blockers:
+            with _after_trial(planner, trial, name):
+                # A user's plugin with a state of its own can decide otherwise than in the trial.
+                drained = trial.found[name] or planner.empty(name)
+                if isinstance(drained, PlannedDrain):
+                    plan.drains.append(drained)
+                else:
+                    blockers[name] = list(unplaced_blockers(planner, drained))
+    plan.blockers += [one for name in (*failed, *start.blocked) for one in blockers.get(name, ())]
     return completed(plan, model)
+
+
+@contextmanager
+def _after_trial(planner: DrainPlanner, trial: _Trial, until: str | None) -> Iterator[None]:
+    """Repeat the drains of `trial` in the model until the `with` block ends.
+
+    If `until` is not None, the drains before the trial of this node are repeated.
+    """
+    model = planner.model
+    with model.hypothesis():
+        before = {name: model.node(name).node for name in trial.found}
+        for name in trial.found:
+            planner.close(name)
+        for name, found in trial.found.items():
+            if name == until:
+                break
+            if isinstance(found, PlannedDrain):
+                model.repeat(trial.changes[name])
+            else:
+                model.put_node(before[name])
+        yield
 
 
 def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:

@@ -917,7 +917,7 @@ def test_an_edit_says_which_nodes_it_helps(planner, make):
     plan = plan_of(planner(*labelled, make.node("c"), *pods), ["a", "b"])
     [edit] = drain_answer(plan, "dump.yaml", ()).to_json()["edits"]
     assert edit["edit"] == "label node c pool=db (then c takes a pod of deploy/default/db)"
-    assert (edit["helps"], edit["instead"], edit["for"]) == (["b"], ["a"], "b or a")
+    assert (edit["helps"], edit["instead"], edit["for"]) == (["a"], ["b"], "a or b")
 
     pods = deployment(make, "web", ["a", "b"])
     plan = plan_of(
@@ -925,6 +925,16 @@ def test_an_edit_says_which_nodes_it_helps(planner, make):
     )
     [edit] = drain_answer(plan, "dump.yaml", ()).to_json()["edits"]
     assert (edit["helps"], edit["for"]) == (["a", "b"], "2 nodes")
+
+
+def test_an_edit_helps_a_blocked_node_after_all_drains(planner, make):
+    """Node a takes the pod of b. Then room on c for one pod is not enough to empty a."""
+    nodes = [make.node("a", pool="db"), make.node("b", pool="db"), make.node("c", cpu="3")]
+    pods = deployment(make, "db", ["a", "b"], cpu="2", nodeSelector={"pool": "db"})
+    plan = plan_of(planner(*nodes, *pods), ["a", "b"])
+    assert [drain.node for drain in plan.drains] == ["b"]
+    [blocker] = plan.blockers
+    assert (blocker.node, blocker.edit) == ("a", "add a node like a")
 
 
 def test_an_edit_of_a_pod_names_its_workload_first(planner, make):
