@@ -28,6 +28,7 @@ from fairlead.whatif.conditions import (
     check_seeds,
     with_scheduler_arguments,
 )
+from fairlead.whatif.configuration.batch.batch_config import assumed_rules
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
@@ -40,7 +41,7 @@ from fairlead.whatif.outcome.assessment.certainty import (
     order_matters,
     seed_outcome,
 )
-from fairlead.whatif.outcome.assessment.verdict import verdict_of
+from fairlead.whatif.outcome.assessment.verdict import Verdict, verdict_of
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
 from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
@@ -157,7 +158,7 @@ def what_if(
         scheduler_plugins=tuple(map(plugin_text, conditions.plugin)),
         batch_config=conditions.batch.source or ("" if pair.without.batch is None else FAIRLEAD),
         effect=effect,
-        verdict=verdict,
+        verdict=_with_assumed_rules(verdict, pair, snapshot, change, conditions, after),
         seeds=len(outcomes),
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
@@ -167,6 +168,28 @@ def what_if(
     if not conditions.next_steps or _is_bare(pair, effect):
         return answer
     return _with_next_steps(answer, pair, snapshot, conditions, before, progress)
+
+
+def _with_assumed_rules(
+    verdict: Verdict,
+    pair: ExperimentPair,
+    snapshot: Snapshot,
+    change: ClusterChange,
+    conditions: Conditions,
+    after: RunOutcome,
+) -> Verdict:
+    """Return `verdict`; if it depends on assumed batch rules, its first sentence says so.
+
+    Other rules can change the verdict only if pods of this scheduler were bound or wait.
+    """
+    if pair.without.batch is None or change.new_batch_config:
+        return verdict
+    assumed = assumed_rules(conditions.batch, pair.without.batch, snapshot.manifests)
+    if assumed is None or after.scheduler_names.isdisjoint(assumed.names):
+        return verdict
+    first, *others = verdict.findings
+    sentence = f"{first.sentence} {assumed.sentence}"
+    return replace(verdict, findings=(replace(first, sentence=sentence), *others))
 
 
 def _is_bare(pair: ExperimentPair, effect: Effect) -> bool:

@@ -540,6 +540,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     pod_autoscalers: tuple[PodAutoscalerOutcome, ...] = ()
     cluster_history: ClusterHistory | None = None  # None if it was too large to keep
     deleted_claims: tuple[DeletedClaim, ...] = ()  # without claims whose controller is a pod
+    # The schedulerNames of pods that were bound after the change, or still wait at the end.
+    scheduler_names: frozenset[str] = frozenset()
     # The workloads whose next pods would be refused, among the workloads that are tried.
     refused_pods: tuple[RefusedPod, ...] = ()
     completed_and_deleted: tuple[PodEnd, ...] = ()  # pods that completed and were then deleted

@@ -799,6 +799,7 @@ class ExperimentRun:
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
             refused_pods=self._refused_pods(),
+            scheduler_names=frozenset(recorder.scheduler_names(since)),
             unfinished_resizes=frozenset(resizes),
             awaited_removals=() if settled else self._awaited_removals(),
         )

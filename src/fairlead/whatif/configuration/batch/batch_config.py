@@ -18,6 +18,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, ObjectMeta, Pod
@@ -103,7 +104,8 @@ def batch_notes(
     set.
     """
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
-    yield from _assumed_notes(options, config, initial)
+    if assumed := assumed_rules(options, config, initial):
+        yield assumed.note
     if options.source != SINGLE_PODS:
         yield from _single_pod_notes(config, initial, scheduler)
         yield from group_notes(initial, _created(steps), runs_cron_jobs=runs_cron_jobs)
@@ -147,34 +149,55 @@ def _is_grouped(meta: ObjectMeta) -> bool:
     return bool(named or any(meta.labels.get(label) for label in GROUP_LABELS))
 
 
-def _assumed_notes(
-    options: BatchOptions, config: BatchConfig | None, initial: Collection[Manifest]
-) -> Iterator[str]:
-    """Yield a note that Fairlead uses its own batch configuration instead of the cluster's.
+class AssumedRules(Struct, frozen=True):
+    """Pods that follow Fairlead's own batch configuration instead of the cluster's.
 
-    The note is yielded only if --batch-config is not set, and a bound pod in `initial` has the
+    `names` are their schedulerNames. `offers` are values of --batch-config, each with its meaning.
+    """
+
+    names: tuple[str, ...]
+    offers: Mapping[str, str]
+
+    @property
+    def note(self) -> str:
+        """A note about the assumption."""
+        offers = [f"--batch-config {source} uses {what}" for source, what in self.offers.items()]
+        return (
+            f"Pods with schedulerName {' and '.join(self.names)} follow Fairlead's own batch "
+            f"configuration here, not the cluster's; {', '.join(offers)}."
+        )
+
+    @property
+    def sentence(self) -> str:
+        """A sentence for the verdict of an answer in which such pods are scheduled or wait."""
+        offers = " or ".join(f"--batch-config {source}" for source in self.offers)
+        upstream = " and ".join(_UPSTREAM[name] for name in self.names)
+        return f"This is by Fairlead's own batch rules; {upstream} may decide otherwise ({offers})."
+
+
+def assumed_rules(
+    options: BatchOptions, config: BatchConfig | None, initial: Collection[Manifest]
+) -> AssumedRules | None:
+    """Return which pods follow Fairlead's batch configuration although another scheduler ran them.
+
+    The result is None if --batch-config is set, or if no bound pod in `initial` has the
     schedulerName `kube-batch` or `volcano`.
     """
     if options.source is not None or config is None:
-        return
+        return None
     foreign = tuple(name for name in config.ownership.scheduler_names if name in _UPSTREAM)
     # Replicas have the same schedulerName, but not all of them need to be bound.
     if not any(_scheduler_name_of(one) in foreign for one in samples(initial) if one.kind is POD):
-        return
+        return None
     bound = {
         one.pod.spec.scheduler_name for one in initial if one.kind is POD and one.pod.spec.node_name
     }
-    names = [name for name in foreign if name in bound]
-    if not names:
-        return
+    names = tuple(name for name in foreign if name in bound)
     stored = [one.title for one in stored_configurations(initial, BATCH)]
-    offers = [f"--batch-config {title} uses that in the dump" for title in stored[:1]] or [
-        f"--batch-config {name} uses {_UPSTREAM[name]}'s default" for name in names
-    ]
-    yield (
-        f"Pods with schedulerName {' and '.join(names)} follow Fairlead's own batch configuration "
-        f"here, not the cluster's; {', '.join(offers)}."
-    )
+    offers = dict.fromkeys(stored[:1], "that in the dump") or {
+        name: f"{_UPSTREAM[name]}'s default" for name in names
+    }
+    return AssumedRules(names, offers) if names else None
 
 
 def with_deployed_profile(

@@ -94,6 +94,26 @@ def test_a_note_says_that_the_configuration_of_the_clusters_volcano_is_not_used(
     assert answer.scheduler_words == "default scheduler, batch configuration fairlead"
 
 
+@pytest.mark.parametrize(
+    ("maps", "source"),
+    [([], "volcano"), ([volcano_config_map()], "configmap/volcano-system/volcano/volcano.conf")],
+)
+def test_the_verdict_says_whose_rules_placed_the_pods(ask, make, gang, maps, source):
+    """Volcano's own rules may reverse the verdict, so the note at the end would come too late."""
+    nodes = [make.node("n"), make.node("m")]
+    objects = [*nodes, *gang("a", 2, node_name="n"), *gang("b", 9), *maps]
+    answer = ask(objects, drain=("n",))
+    first = answer.verdict.first.sentence
+    assert first.endswith(
+        f" This is by Fairlead's own batch rules; Volcano may decide otherwise (--batch-config "
+        f"{source})."
+    )
+    other = ask(objects, drain=("n",), batch="volcano").verdict.first.sentence
+    assert "batch rules" not in other
+    running = [*nodes, *gang("a", 2, node_name="n")]
+    assert "batch rules" not in ask(running, cordon=("m",)).verdict.first.sentence
+
+
 def test_pods_that_no_scheduler_has_bound_need_no_note(ask, make, gang):
     answer = ask([make.node("n"), *gang("a", 2), volcano_config_map()], cordon=("n",))
     assert not any("batch configuration" in note for note in answer.changed.notes)
