@@ -143,7 +143,7 @@ def test_reasons_that_differ_are_counted(ask, make):
     )
     assert answer.verdict.first.sentence == (
         "From now on, new pods of deploy/default/b, deploy/default/c and 1 more are refused, "
-        "including replacements of the present pods: exceeded quota: q."
+        "including replacements: exceeded quota: q."
     )
     answer = ask(*others, apply=(minimum("4"),))
     assert answer.verdict.first.sentence.endswith(

@@ -610,7 +610,7 @@ def _replacements_refused(effect: Effect) -> str | None:
         reason = rows[0].message.rstrip(".")
     sentence = (
         f"From now on, new pods of {_names([str(one.workload) for one in rows])} are refused, "
-        f"including replacements of the present pods: {reason}."
+        f"including replacements: {reason}."
     )
     count = sum(len(refused) for _, refused in others)
     more = f" So are new pods of {counted(count, 'more workload')}, for other reasons."

@@ -220,10 +220,7 @@ ROWS = {
     ),
     OutcomeKind.REPLACEMENTS_REFUSED: (
         outcome(HERE, refused_pods=(RefusedPod(WEB, "no room", even_replacements=True),)),
-        (
-            "From now on, new pods of deploy/ns/web are refused, including replacements of the "
-            "present pods: no room."
-        ),
+        ("From now on, new pods of deploy/ns/web are refused, including replacements: no room."),
     ),
     OutcomeKind.UNAVAILABLE: (
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1, 60)}),
