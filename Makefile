@@ -61,7 +61,7 @@ test: $(DEV_STAMP) ## run the test suite
 	@# Tests wait for processes a sixth of the time, so one more worker keeps the cores busy. make check
 	@# runs tests/test_tidy.py in one process, which parses the source once. Here, each worker would parse it.
 	@# Properties are tested with fewer examples here than in make test-long.
-	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $$(($(WORKERS) + 1)) --dist worksteal --ignore tests/test_tidy.py
+	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(BIN)/pytest -q -n $$(($(WORKERS) + 1)) --dist worksteal --ignore tests/test_tidy.py
 
 test-long: $(FUZZ_STAMP) ## run slow tests, and test properties with more examples
 	@.ci/programs
