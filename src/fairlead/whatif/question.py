@@ -43,7 +43,7 @@ from fairlead.whatif.outcome.assessment.certainty import (
 )
 from fairlead.whatif.outcome.assessment.verdict import Verdict, verdict_of
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
-from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
+from fairlead.whatif.outcome.comparison.effect import Effect, by_reason, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome, Undrained
 from fairlead.whatif.outcome.start_time import StartTimes
@@ -523,18 +523,16 @@ def _undrained_without_change(effect: Effect) -> list[str]:
     ]
 
 
-def _no_room_in_quotas(effect: Effect) -> list[str]:
-    """Return a note about workloads whose pods can be replaced, but that can get no more pods."""
-    found = [one for one in effect.refused_pods if not one.even_replacements]
-    if not found:
-        return []
-    which = listed([str(one.workload) for one in found], 3)
-    note = (
-        f"Pods of {which} can still be replaced, but one more pod is refused: {found[0].message}. "
-        "So these workloads cannot grow, and a rolling update cannot add a pod before it removes "
-        "one."
-    )
-    return [note]
+def _no_room_in_quotas(effect: Effect) -> Iterator[str]:
+    """Yield a note for each quota that admits replacements of pods, but no more pods."""
+    found = [one for one in effect.refused_workloads if not one.replacements_refused]
+    for reason, rows in by_reason(found).items():
+        which = listed([str(one.workload) for one in rows], 3)
+        they = "this workload" if len(rows) == 1 else "these workloads"
+        yield (
+            f"Pods of {which} can still be replaced, but one more pod is refused: {reason}. So "
+            f"{they} cannot grow, and a rolling update cannot add a pod before it removes one."
+        )
 
 
 def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[str]:

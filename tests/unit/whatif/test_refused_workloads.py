@@ -107,24 +107,24 @@ def test_a_deleted_class_or_account_refuses_the_pods_that_name_it(make, snapshot
 def test_a_refusal_that_exists_without_the_change_is_no_effect(ask):
     quotas = quota(**{"limits.memory": "1Gi"}), core("ResourceQuota", "other", spec={"hard": {}})
     answer = ask(*quotas, set=("quota/other:spec.hard.pods=9",))
-    assert answer.changed.refused_pods
-    assert not answer.effect.refused_pods
+    assert answer.changed.refused_workloads
+    assert not answer.effect.refused_workloads
     assert answer.verdict.first.kind is OutcomeKind.UNCHANGED
 
 
-@pytest.mark.parametrize(("limit", "even_replacements"), [("2", False), ("1", True)])
-def test_a_quota_may_have_room_only_for_replacements(ask, limit, even_replacements):
+@pytest.mark.parametrize(("limit", "replacements_refused"), [("2", False), ("1", True)])
+def test_a_quota_may_have_room_only_for_replacements(ask, limit, replacements_refused):
     """A pod that has ended does not count, so its replacement needs no more room."""
     answer = ask(quota(pods="3"), set=(f"quota/q:spec.hard.pods={limit}",))
-    [one] = whatif_result(answer)["refused_pods"]
+    [one] = whatif_result(answer)["refused_workloads"]
     assert one == {
         "workload": WEB,
         "message": f"exceeded quota: q, requested: pods=1, used: pods=2, limited: pods={limit}",
-        "even_replacements": even_replacements,
+        "replacements_refused": replacements_refused,
     }
-    assert answer.effect.is_none is not even_replacements
+    assert answer.effect.is_none is not replacements_refused
     note = f"Pods of {WEB} can still be replaced, but one more pod is refused: {one['message']}."
-    assert any(said.startswith(note) for said in answer.changed.notes) is not even_replacements
+    assert any(said.startswith(note) for said in answer.changed.notes) is not replacements_refused
 
 
 def test_a_workload_that_lacks_refused_pods_is_named_once(ask):
@@ -185,7 +185,7 @@ def test_a_workload_that_keeps_its_pods_is_tried_after_a_change_of_its_template(
 def test_other_changes_try_no_pods(ask, change):
     """A trial takes time, and only changes of what admission reads can alter its result."""
     answer = ask(quota(**{"limits.memory": "1Gi"}), **change)
-    assert answer.changed.refused_pods == answer.without.refused_pods == ()
+    assert answer.changed.refused_workloads == answer.without.refused_workloads == ()
 
 
 def test_calls_of_webhooks_in_trials_are_not_counted(ask):
@@ -207,3 +207,30 @@ def test_calls_of_webhooks_in_trials_are_not_counted(ask):
     assert refused(answer)
     [note] = [one for one in answer.changed.notes if "webhooks" in one]
     assert note.endswith("by webhook: check.example.com (2).")
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_workloads_that_want_no_pods_are_not_tried(ask, make, kind):
+    idle = make.workload(kind, "idle", replicas=0)
+    found = ask(idle, apply=(quota(**{"limits.memory": "1Gi"}),))
+    assert [workload for workload, _ in refused(found)] == [WEB]
+
+
+def test_the_pods_of_a_replica_set_without_owner_count_for_its_deployment(ask, make):
+    """The ReplicaSet of a dump without its Deployment; the quota has room for a replacement."""
+    lone = make.workload("ReplicaSet", "api-5d4", replicas=1)
+    lone["spec"]["template"]["metadata"]["labels"]["pod-template-hash"] = "5d4"
+    lone["metadata"]["labels"] = {"pod-template-hash": "5d4"}
+    found = ask(lone, apply=(quota(pods="3"),)).effect.refused_workloads
+    rows = {str(one.workload): one.replacements_refused for one in found}
+    assert rows == {WEB: False, "deploy/default/api": False}
+
+
+def test_a_note_names_each_quota_without_room_for_more_pods(ask, make):
+    other = make.workload(name="other", namespace="far", replicas=1)
+    far = quota(pods="1")
+    far["metadata"] = {"name": "z", "namespace": "far"}
+    notes = ask(other, apply=(quota(pods="2"), far)).changed.notes
+    for workload, name in ((WEB, "q"), ("deploy/far/other", "z")):
+        start = f"Pods of {workload} can still be replaced, but one more pod is refused: exceeded "
+        assert any(one.startswith(f"{start}quota: {name}, ") for one in notes)

@@ -140,7 +140,7 @@ def _sections(
     yield displaced(answer.difference, start)
     yield from other_pods(answer.difference, changed, _groups(answer, group_by))
     yield deleted_claims(effect.deleted_claims)
-    yield _refused_pods(answer, has_details=has_details)
+    yield _refused_workloads(answer, has_details=has_details)
     yield from _problems(answer)
     yield _notes(answer)
     has_start_times = answer.start_times is not None and bool(answer.start_times.rows)
@@ -497,19 +497,19 @@ def _with_remark(error: ObjectError, *, is_additional: bool) -> str:
     return error.message if is_additional else f"{error.message} ({_NO_EFFECT})"
 
 
-def _refused_pods(answer: WhatIfAnswer, *, has_details: bool) -> Section:
+def _refused_workloads(answer: WhatIfAnswer, *, has_details: bool) -> Section:
     """Return the section of the workloads whose next pods would be refused.
 
     If there is only one, the verdict or a note says the same.
     """
-    found = answer.effect.refused_pods
+    found = answer.effect.refused_workloads
     columns = (
         TableColumn(f"NEW PODS REFUSED ({len(found):,})", is_name=True),
         TableColumn("REPLACEMENTS", rank=1),
         TableColumn("WHY"),
     )
     rows = [
-        (str(one.workload), "refused" if one.even_replacements else "admitted", one.message)
+        (str(one.workload), "refused" if one.replacements_refused else "admitted", one.message)
         for one in (found if has_details or len(found) > 1 else ())
     ]
     what = f"{counted(len(rows), 'workload')} without new pods"

@@ -429,16 +429,16 @@ class DeletedClaim(Struct, frozen=True):
         return not self.volume or self.reclaim_policy == "Retain"
 
 
-class RefusedPod(Struct, frozen=True):
+class RefusedWorkload(Struct, frozen=True):
     """A workload whose next pod the API server would refuse at the end of a run.
 
-    `message` is the reason, without the name of the pod. If `even_replacements` is False, a quota
-    has room for the replacement of an existing pod, but not for one more pod.
+    `message` is the reason, without the name of the pod. If `replacements_refused` is False, a
+    quota has room for the replacement of an existing pod, but not for one more pod.
     """
 
     workload: WorkloadRef
     message: str
-    even_replacements: bool
+    replacements_refused: bool
 
 
 class Recurrence(Struct, frozen=True):
@@ -543,7 +543,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     # The schedulerNames of pods that were bound after the change, or still wait at the end.
     scheduler_names: frozenset[str] = frozenset()
     # The workloads whose next pods would be refused, among the workloads that are tried.
-    refused_pods: tuple[RefusedPod, ...] = ()
+    refused_workloads: tuple[RefusedWorkload, ...] = ()
     completed_and_deleted: tuple[PodEnd, ...] = ()  # pods that completed and were then deleted
     # Pods that no node could take for a time, and that were deleted before they completed.
     deleted_after_wait: tuple[DeletedPod, ...] = ()

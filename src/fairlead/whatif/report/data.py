@@ -245,7 +245,7 @@ class ReportData(TypedDict, total=False):
     updated: Sequence[Json]
     removed: Sequence[Json]
     deleted_claims: Sequence[Json]
-    refused_pods: Sequence[Json]
+    refused_workloads: Sequence[Json]
     skipped: Sequence[Json]
     errors: Sequence[Json]
     recurrences: Sequence[Json]

@@ -100,7 +100,7 @@ _LINKS: Final[Mapping[OutcomeKind, _Links]] = {
         "See which pods do not come back from failed nodes, and why.", "tab=lost"
     ),
     OutcomeKind.REPLACEMENTS_REFUSED: _link(
-        "See which workloads can get no new pods, and why.", "tab=refused_pods"
+        "See which workloads can get no new pods, and why.", "tab=refused_workloads"
     ),
     OutcomeKind.BREACHED: _breached,
     OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,

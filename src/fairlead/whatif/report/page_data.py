@@ -55,7 +55,7 @@ TABLES = {
     "updated": ("pod", "node", "instead_of"),
     "removed": ("pod", "node"),
     "deleted_claims": ("claim", "volume", "reclaim_policy", "at_s"),
-    "refused_pods": ("workload", "even_replacements", "message"),
+    "refused_workloads": ("workload", "replacements_refused", "message"),
     "skipped": ("event", "at_s", "why"),
     "errors": ("object", "missing", "message", "also_without"),
     "recurrences": ("kind", "message", "at_s"),

@@ -147,9 +147,9 @@ def whatif_report(
         "errors": [
             {**one, "also_without": cell_text(one["also_without"])} for one in result["errors"]
         ],
-        "refused_pods": [
-            {**one, "even_replacements": cell_text(one["even_replacements"])}
-            for one in result["refused_pods"]
+        "refused_workloads": [
+            {**one, "replacements_refused": cell_text(one["replacements_refused"])}
+            for one in result["refused_workloads"]
         ],
         "drain_flags": [{**one, "pods": ", ".join(one["pods"])} for one in result["drain_flags"]],
     }

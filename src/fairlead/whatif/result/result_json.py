@@ -27,7 +27,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PdbBreach,
     PodEnd,
     Preempted,
-    RefusedPod,
+    RefusedWorkload,
     RunOutcome,
     loops_of,
 )
@@ -88,7 +88,7 @@ def whatif_result(
         "pdb_breaches": [_breach(one, start) for one in difference.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
-        "refused_pods": [_refused_pod(one) for one in answer.effect.refused_pods],
+        "refused_workloads": [_refused_workload(one) for one in answer.effect.refused_workloads],
         "errors": [
             {**_error(one), "also_without": one not in answer.effect.errors}
             for one in changed.errors
@@ -296,11 +296,11 @@ def _error(one: ObjectError) -> Json:
     return {"object": one.subject, "message": one.message, "missing": one.missing}
 
 
-def _refused_pod(one: RefusedPod) -> Json:
+def _refused_workload(one: RefusedWorkload) -> Json:
     return {
         "workload": str(one.workload),
         "message": one.message,
-        "even_replacements": one.even_replacements,
+        "replacements_refused": one.replacements_refused,
     }
 
 

@@ -90,7 +90,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PodEnd,
     Preempted,
     Recurrence,
-    RefusedPod,
+    RefusedWorkload,
     RunOutcome,
     Skipped,
 )
@@ -798,7 +798,7 @@ class ExperimentRun:
             kubectl_drain=self._kubectl_drain,
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
-            refused_pods=self._refused_pods(),
+            refused_workloads=self._refused_workloads(),
             scheduler_names=frozenset(recorder.scheduler_names(since)),
             unfinished_resizes=frozenset(resizes),
             awaited_removals=() if settled else self._awaited_removals(),
@@ -828,16 +828,16 @@ class ExperimentRun:
         failing = self._experiment.kubelet.never_starts
         return frozenset(failing.reasons if isinstance(failing, FailingRevisions) else ())
 
-    def _refused_pods(self) -> tuple[RefusedPod, ...]:
+    def _refused_workloads(self) -> tuple[RefusedWorkload, ...]:
         """Return the workloads of `Experiment.tried` whose next pods would be refused."""
         tried = self._experiment.tried
         if tried is None:
             return ()
         # Imported only if it is needed.
-        from fairlead.whatif.run.next_pod import refused_pods  # noqa: PLC0415
+        from fairlead.whatif.run.next_pod import refused_workloads  # noqa: PLC0415
 
         jobs = {job for job, count in self._wanted_job_pods().items() if count}
-        return refused_pods(self._world, tried, jobs, self._recorder.pods_of)
+        return refused_workloads(self._world, tried, jobs, self._recorder.pods_of)
 
     def _failed_jobs(self, errors: ObjectErrors, since: Instant) -> Iterator[ObjectError]:
         """Yield an error for each Job that failed or can no longer succeed; deleted Jobs first."""

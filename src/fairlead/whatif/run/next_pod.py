@@ -46,7 +46,7 @@ from fairlead.engine.core.command import CreateObject, IssuedCommand
 from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.workloads.pod_control.pod_template import pod_manifest
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.run_outcome import RefusedPod
+from fairlead.whatif.outcome.run_outcome import RefusedWorkload
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.run.tried_workload import TriedWorkloads
 from fairlead.worlds.component_identity import user_of
@@ -58,9 +58,9 @@ _NAMED_POD: Final = re.compile(r'[Pp]ods? "[^"]*" is (?:forbidden|invalid): ')
 _Pods = Callable[[Collection[WorkloadRef]], Iterable[tuple[WorkloadRef, str, Pod, str]]]
 
 
-def refused_pods(
+def refused_workloads(
     world: SimulatedWorld, tried: TriedWorkloads, jobs: Collection[WorkloadRef], pods: _Pods
-) -> tuple[RefusedPod, ...]:
+) -> tuple[RefusedWorkload, ...]:
     """Return the workloads of `tried` whose next pods would be refused now, sorted.
 
     `jobs` are the Jobs that have not finished; other Jobs create no pods. `pods` returns the
@@ -70,16 +70,20 @@ def refused_pods(
     limited = {one["metadata"]["namespace"] for one in world.store.list(RESOURCE_QUOTA)}
     counted = {one.workload for one in owners if one.workload.namespace in limited}
     present = _present_pods(pods(counted))
-    found: dict[WorkloadRef, RefusedPod] = {}
+    found: dict[WorkloadRef, RefusedWorkload] = {}
     for one in owners:
-        refused = _refused_pod(world, one, present.get(one.workload))
+        refused = _refused_workload(world, one, present.get(one.workload))
         known = found.get(one.workload)
-        if refused and (known is None or (refused.even_replacements > known.even_replacements)):
+        if refused and (
+            known is None or (refused.replacements_refused > known.replacements_refused)
+        ):
             found[one.workload] = refused
     return tuple(found[workload] for workload in sorted(found))
 
 
-def _refused_pod(world: SimulatedWorld, owner: _Owner, present: Json | None) -> RefusedPod | None:
+def _refused_workload(
+    world: SimulatedWorld, owner: _Owner, present: Json | None
+) -> RefusedWorkload | None:
     """Return the refusal of the next pod of `owner`; None if the pod is admitted.
 
     `present` is an existing pod of the same workload, None if there is none.
@@ -89,8 +93,10 @@ def _refused_pod(world: SimulatedWorld, owner: _Owner, present: Json | None) -> 
         return None
     replacement = message if present is None else _refusal(world, owner.manifest, present)
     if replacement and _quota_in(replacement) != _quota_in(message):
-        message = replacement  # Another quota would admit the replacement.
-    return RefusedPod(owner.workload, message, even_replacements=bool(replacement))
+        message = (
+            replacement  # The quota in `message` has room for the replacement; this quota has not.
+        )
+    return RefusedWorkload(owner.workload, message, replacements_refused=bool(replacement))
 
 
 def _quota_in(message: str) -> str:
@@ -115,11 +121,7 @@ class _Owner(Struct, frozen=True):
 
 def _owners(world: SimulatedWorld, tried: TriedWorkloads) -> Iterator[_Owner]:
     """Yield the owners that belong to the workloads `tried`."""
-    replica_sets = [
-        _owner(REPLICA_SET, obj)
-        for obj in _objects(world, REPLICA_SET, tried)
-        if mapping(obj, "spec").get("replicas", 1)
-    ]
+    replica_sets = [_owner(REPLICA_SET, obj) for obj in _objects(world, REPLICA_SET, tried)]
     served = {one.workload for one in replica_sets}
     deployments = (
         _owner(DEPLOYMENT, obj)
@@ -141,14 +143,18 @@ def _owners(world: SimulatedWorld, tried: TriedWorkloads) -> Iterator[_Owner]:
 
 
 def _objects(world: SimulatedWorld, kind: Kind, tried: TriedWorkloads) -> Iterator[Json]:
-    """Yield the objects of `kind` in the namespaces of `tried` that are not being deleted."""
+    """Yield the objects of `kind` in the namespaces of `tried`.
+
+    Objects that are being deleted, and those with 0 replicas, are left out: they create no pods.
+    """
     storage = world.store.storage
     namespaces = [None] if tried.scope is None else sorted(tried.scope)
     for namespace in namespaces:
         for obj in storage.items(kind, namespace):
             own = storage.find(NAMESPACE, "", obj["metadata"].get("namespace", ""))
             is_ending = own is not None and own["metadata"].get("deletionTimestamp")
-            if not (is_ending or obj["metadata"].get("deletionTimestamp")):
+            wants_pods = mapping(obj, "spec").get("replicas", 1) != 0
+            if wants_pods and not (is_ending or obj["metadata"].get("deletionTimestamp")):
                 yield obj
 
 
@@ -175,13 +181,13 @@ def _owner(kind: Kind, obj: Json) -> _Owner:
 
 def _workload(kind: Kind, obj: Json, manifest: Json) -> WorkloadRef:
     """Return the workload of `manifest`, the next pod of `obj`."""
-    namespace = obj["metadata"].get("namespace", "")
     controller = _controller(obj["metadata"])
+    if kind is REPLICA_SET or (controller and controller.kind != CRON_JOB.kind):
+        # The Deployment, or a custom resource such as a Rollout.
+        return workload_of(decode_as(Pod, manifest))
     if controller is None:
         return _ref_of(kind, obj)
-    if controller.kind in (one.kind for one in _CREATED):
-        return WorkloadRef(controller.kind, namespace, controller.name)
-    return workload_of(decode_as(Pod, manifest))  # of a custom resource, such as a Rollout
+    return _ref(CRON_JOB, obj["metadata"].get("namespace", ""), controller.name)
 
 
 def _controller(meta: Json) -> OwnerReference | None:

@@ -29,6 +29,7 @@ from fairlead.apiserver.kind import (
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest
 
+# The kinds of cluster-scoped objects that decide which pods are admitted.
 _OF_ALL_NAMESPACES: Final = (
     PRIORITY_CLASS,
     RUNTIME_CLASS,
@@ -37,7 +38,6 @@ _OF_ALL_NAMESPACES: Final = (
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
 )
-"""The kinds of cluster-scoped objects that decide which pods are admitted."""
 _OF_ONE_NAMESPACE: Final = (LIMIT_RANGE, RESOURCE_QUOTA, SERVICE_ACCOUNT)
 _AUTOSCALERS: Final = "verticalpodautoscalers.autoscaling.k8s.io"  # they set requests
 _WORKLOADS: Final = (
@@ -75,7 +75,9 @@ def tried_workloads(
     for objects, is_deletion in ((written, False), (deleted, True)):
         for one in objects:
             if one.kind is PRIORITY_CLASS and not (is_deletion or one.value.get("globalDefault")):
-                continue  # A pod is refused because of an absent class, not because of a value.
+                # A pod is refused because of an absent class, not because of a value. A new default
+                # changes the priority of pods that name no class, and so which quotas count them.
+                continue
             if one.kind in _OF_ALL_NAMESPACES:
                 return TriedWorkloads(is_all=True)
             if one.kind in _OF_ONE_NAMESPACE or one.kind.resource == _AUTOSCALERS:

@@ -35,13 +35,13 @@ a pod that it describes is displaced: preempted, evicted, or on a node that was 
 deleted node, DaemonSet pods and static pods do not count. Other conditions have these meanings. \
 pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. \
 pdb-blocks-drains: the change creates or edits a PodDisruptionBudget that then never allows an \
-eviction. replacements-refused: the API server would refuse the replacement of an existing pod, \
-for example because of a new quota. loop: pods are displaced again and again. pending>0: the \
-change leaves pods pending. pending:priority>=1000: the change leaves pods of this priority \
-pending. waited>0: because of the change, pods waited at least a minute for a node. undrained: a \
-drain did not finish. data-deleted: PersistentVolumeClaims were deleted together with their \
-volumes. workload-below=80%: at some time, a workload had fewer ready pods than 80% of the pods \
-that it wants. docs/results.md lists all conditions.
+eviction. replacements-refused: the API server would refuse every new pod of a workload, also \
+replacements, for example because of a new quota. loop: pods are displaced again and again. \
+pending>0: the change leaves pods pending. pending:priority>=1000: the change leaves pods of this \
+priority pending. waited>0: because of the change, pods waited at least a minute for a node. \
+undrained: a drain did not finish. data-deleted: PersistentVolumeClaims were deleted together with \
+their volumes. workload-below=80%: at some time, a workload had fewer ready pods than 80% of the \
+pods that it wants. docs/results.md lists all conditions.
 """
 
 

@@ -18,14 +18,13 @@ from msgspec import Struct
 
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome, ReplicaShortage
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
-from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.effect import Effect, by_reason
 from fairlead.whatif.outcome.comparison.pod_role import is_kept
 from fairlead.whatif.outcome.comparison.waited_pod import AwaitedReturn, WaitedPod, only_waited
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
@@ -41,7 +40,6 @@ from fairlead.whatif.outcome.run_outcome import (
     ObjectError,
     PodEnd,
     Recurrence,
-    RefusedPod,
     RunOutcome,
     Undrained,
     UndrainedCause,
@@ -597,22 +595,14 @@ def _replacements_refused(effect: Effect) -> str | None:
     Workloads that already lack refused pods are left out: other sentences are about them.
     """
     lacking = {one.workload for one in effect.lasting_errors}
-    by_reason: dict[str, list[RefusedPod]] = defaultdict(list)
-    for one in effect.refused_replacements:
-        if one.workload not in lacking:
-            excess = QuotaExcess.read(one.message)
-            reason = one.message.rstrip(".")
-            by_reason[reason if excess is None else f"exceeded quota: {excess.quota}"].append(one)
-    if not by_reason:
+    refused = [one for one in effect.refused_replacements if one.workload not in lacking]
+    groups = sorted(by_reason(refused).items(), key=lambda group: (-len(group[1]), group[0]))
+    if not groups:
         return None
-    (reason, rows), *others = sorted(by_reason.items(), key=lambda item: -len(item[1]))
-    if len(rows) == 1:
-        reason = rows[0].message.rstrip(".")
-    sentence = (
-        f"From now on, new pods of {_names([str(one.workload) for one in rows])} are refused, "
-        f"including replacements: {reason}."
-    )
-    count = sum(len(refused) for _, refused in others)
+    (reason, rows), *others = groups
+    names = _names([str(one.workload) for one in rows])
+    sentence = f"From now on, new pods of {names} are refused, including replacements: {reason}."
+    count = sum(len(one) for _, one in others)
     more = f" So are new pods of {counted(count, 'more workload')}, for other reasons."
     return sentence + (more if count else "")
 
@@ -1007,6 +997,7 @@ def _negative_keys(effect: Effect) -> set[str]:
     on a deleted node is not evicted; it had the priority that it has without the change.
     """
     found, without = effect.difference, effect.without.pods
+    # Reversed, so that the first displacement of a pod decides; preemptions come before evictions.
     left = {one.pod.key: one.pod for one in (*found.evicted[::-1], *found.preempted[::-1])}
     pods = (left.get(pod.key) or without.get(pod.key, pod) for pod in found.displaced)
     return {pod.key for pod in pods if pod.has_negative_priority}

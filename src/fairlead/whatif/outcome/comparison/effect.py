@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
@@ -38,7 +40,7 @@ from fairlead.whatif.outcome.run_outcome import (
     DeletedClaim,
     ObjectError,
     Recurrence,
-    RefusedPod,
+    RefusedWorkload,
     RunOutcome,
     Undrained,
     loops_of,
@@ -92,8 +94,8 @@ class Effect(Struct, frozen=True, kw_only=True):
         is_complete = self.is_drain_complete and not self.lasting_errors and not is_held
         is_scaled = bool(self.replica_ranges or self.replica_shortages)
         affects_none = self.difference.is_empty and not self.waited and not is_scaled
-        is_lasting = self.deleted_claims or self.unreplaced or self.refused_replacements
-        return affects_none and is_complete and not is_lasting
+        has_lasting = self.deleted_claims or self.unreplaced or self.refused_replacements
+        return affects_none and is_complete and not has_lasting
 
     @property
     def unreplaced(self) -> dict[str, str]:
@@ -108,22 +110,22 @@ class Effect(Struct, frozen=True, kw_only=True):
         return {node: why for node, why in after.drifted.items() if node not in known}
 
     @property
-    def refused_pods(self) -> list[RefusedPod]:
+    def refused_workloads(self) -> list[RefusedWorkload]:
         """The workloads whose next pods are refused only with the change.
 
         A workload is also in the list if only the change causes the refusal of replacements.
         """
-        known = {one.workload: one.even_replacements for one in self.without.refused_pods}
+        known = {one.workload: one.replacements_refused for one in self.without.refused_workloads}
         return [
             one
-            for one in self.changed.refused_pods
-            if one.workload not in known or (one.even_replacements and not known[one.workload])
+            for one in self.changed.refused_workloads
+            if one.workload not in known or (one.replacements_refused and not known[one.workload])
         ]
 
     @property
-    def refused_replacements(self) -> list[RefusedPod]:
-        """Those of `refused_pods` for which a replacement of an existing pod is refused, too."""
-        return [one for one in self.refused_pods if one.even_replacements]
+    def refused_replacements(self) -> list[RefusedWorkload]:
+        """Those of `refused_workloads` whose replacements of existing pods are refused, too."""
+        return [one for one in self.refused_workloads if one.replacements_refused]
 
     @property
     def held_back(self) -> list[WorkloadEffect]:
@@ -292,3 +294,20 @@ def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:
     if run.autoscaling is None or other.ended_at <= run.ended_at:
         return run
     return replace(run, autoscaling=run.autoscaling.prolonged(other.ended_at - run.ended_at))
+
+
+def by_reason(refused: Iterable[RefusedWorkload]) -> dict[str, list[RefusedWorkload]]:
+    """Return the workloads `refused`, grouped by the reason of their refusal.
+
+    The reason of a single workload is the whole message. If a quota refuses the pods of several
+    workloads, the reason is only its name: the amounts in the messages differ.
+    """
+    groups: dict[str, list[RefusedWorkload]] = defaultdict(list)
+    for one in refused:
+        excess = QuotaExcess.read(one.message)
+        name = one.message.rstrip(".") if excess is None else f"exceeded quota: {excess.quota}"
+        groups[name].append(one)
+    return {
+        name if len(rows) > 1 else rows[0].message.rstrip("."): rows
+        for name, rows in groups.items()
+    }

@@ -119,12 +119,12 @@ const CHANGE_TABLES = [
     ],
   },
   {
-    key: "refused_pods",
+    key: "refused_workloads",
     label: "New pods refused",
     empty: "",
     fields: [
       { key: "workload", label: "Workload", kind: "text" },
-      { key: "even_replacements", label: "Replacements, too", kind: "text" },
+      { key: "replacements_refused", label: "Replacements, too", kind: "text" },
       { key: "message", label: "Message", kind: "text" },
     ],
   },

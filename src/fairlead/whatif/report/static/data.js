@@ -18,7 +18,7 @@ const LISTS = [
   "updated",
   "removed",
   "deleted_claims",
-  "refused_pods",
+  "refused_workloads",
   "skipped",
   "errors",
   "recurrences",

@@ -38,7 +38,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PodEnd,
     Preempted,
     Recurrence,
-    RefusedPod,
+    RefusedWorkload,
     ResourceAllocation,
     RunOutcome,
     Undrained,
@@ -219,7 +219,9 @@ ROWS = {
         "Budget ns/web is breached: 1 pod is displaced when it allows no more disruptions.",
     ),
     OutcomeKind.REPLACEMENTS_REFUSED: (
-        outcome(HERE, refused_pods=(RefusedPod(WEB, "no room", even_replacements=True),)),
+        outcome(
+            HERE, refused_workloads=(RefusedWorkload(WEB, "no room", replacements_refused=True),)
+        ),
         ("From now on, new pods of deploy/ns/web are refused, including replacements: no room."),
     ),
     OutcomeKind.UNAVAILABLE: (
