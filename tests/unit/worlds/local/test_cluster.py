@@ -987,6 +987,24 @@ def test_pods_start_on_a_loaded_node_with_any_range_of_addresses(make_cluster, p
     assert (status["phase"], status["podIP"]) == ("Running", first)
 
 
+def test_a_hand_written_pod_whose_init_container_has_an_empty_name_can_be_deleted(make_cluster):
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    containers = {"containers": [{"name": "c", "image": "i"}]}
+    sidecar = {"name": "", "image": "i", "restartPolicy": "Always"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"nodeName": "n", **containers, "initContainers": [sidecar]},
+        "status": {"phase": "Running"},
+    }
+    cluster = make_cluster(objects=(namespace, node, pod))
+    cluster.ask("DELETE", f"{PODS}/a")
+    cluster.pass_time(60)
+    assert cluster.find("pod", "a") is None
+
+
 GATEWAYS = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",

@@ -322,7 +322,7 @@ def container_statuses(
 def _rows_of(status: Mapping[str, Any]) -> dict[str, Json]:
     """Return the container statuses in `status`, keyed by container name."""
     rows = (row for field in _LISTS for row in status.get(field) or ())
-    return {row["name"]: row for row in rows}
+    return {row.get("name", ""): row for row in rows}  # a hand-written name can be empty
 
 
 class _Report(Struct, frozen=True):
