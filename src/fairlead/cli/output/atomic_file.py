@@ -77,9 +77,10 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
 
         If `is_private` is set, only the user can read the new file.
         """
-        self._path = path.resolve()
+        self._is_stream = path.exists() and not path.is_file()
+        # The target of /dev/stdout can be a pipe, whose name (pipe:[5]) is not a path.
+        self._path = path if self._is_stream else path.resolve()
         self._is_private = is_private
-        self._is_stream = self._path.exists() and not self._path.is_file()
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Self:

@@ -180,3 +180,16 @@ def test_a_file_in_a_deleted_current_directory_is_refused(tmp_path, monkeypatch)
     require_writable("--report", tmp_path / "new")
     with pytest.raises(InputError, match="the current directory does not exist"):
         require_writable("--report", Path("new"))
+
+
+def test_a_pipe_without_a_path_of_its_own_is_written():
+    """A shell passes `>(COMMAND)` as /dev/fd/N, and /dev/stdout can be a pipe."""
+    reader, writer = os.pipe()
+    try:
+        path = Path(f"/dev/fd/{writer}")
+        require_writable("--junit", path)
+        write_atomically(path, b"text")
+        assert os.read(reader, 9) == b"text"
+    finally:
+        os.close(reader)
+        os.close(writer)
