@@ -95,10 +95,10 @@ def write_secret(path: Path, text: str) -> None:
 
     If `path` is a device or a pipe, `text` is written to it directly. Raises OSError.
     """
-    path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_text(text)
         return
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

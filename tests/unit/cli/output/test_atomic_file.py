@@ -182,13 +182,14 @@ def test_a_file_in_a_deleted_current_directory_is_refused(tmp_path, monkeypatch)
         require_writable("--report", Path("new"))
 
 
-def test_a_pipe_without_a_path_of_its_own_is_written():
+@pytest.mark.parametrize("write", [write_atomically, lambda p, c: write_secret(p, c.decode())])
+def test_a_pipe_without_a_path_of_its_own_is_written(write):
     """A shell passes `>(COMMAND)` as /dev/fd/N, and /dev/stdout can be a pipe."""
     reader, writer = os.pipe()
     try:
         path = Path(f"/dev/fd/{writer}")
         require_writable("--junit", path)
-        write_atomically(path, b"text")
+        write(path, b"text")
         assert os.read(reader, 9) == b"text"
     finally:
         os.close(reader)
