@@ -98,7 +98,7 @@ def write_secret(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():
         path.write_text(text)
         return
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # `resolve` fails if links form a loop
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

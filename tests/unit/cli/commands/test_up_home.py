@@ -113,6 +113,15 @@ def test_invalid_options_are_refused_in_one_line(capsys, options, message):
     assert message in line
 
 
+@pytest.mark.parametrize("name", ["port", "address"])
+def test_a_directory_in_place_of_a_stored_file_is_refused(tmp_path, capsys, name):
+    (tmp_path / name).mkdir()
+    assert run(["up", "--data-dir", str(tmp_path), "--nodes", "1", "--", "true"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"fairlead: --data-dir: {tmp_path / name}: Is a directory"
+    ]
+
+
 def test_a_stored_user_does_not_replace_the_administrator_in_the_kubeconfig(tmp_path, capsys):
     """With another name of the cluster, the user and its context were named fairlead@NAME."""
     open_data_dir(home_of(tmp_path), [authenticated("fairlead")], NOW)

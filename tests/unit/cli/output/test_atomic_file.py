@@ -194,3 +194,10 @@ def test_a_pipe_without_a_path_of_its_own_is_written(write):
     finally:
         os.close(reader)
         os.close(writer)
+
+
+def test_links_that_form_a_loop_are_replaced_by_the_secret(tmp_path):
+    path = tmp_path / "port"
+    path.symlink_to(path)
+    write_secret(path, "5")
+    assert path.read_text() == "5"

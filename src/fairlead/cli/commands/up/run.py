@@ -102,8 +102,7 @@ def serve(options: UpOptions) -> int:
         dashboard = opened.enter_context(_dashboard(options, path))
         cluster = _cluster(options, address, data_dir, clock, log, dashboard)
         if options.data_dir is not None:
-            note_objects(options.data_dir)
-            _note_port(options, options.data_dir, listening.getsockname()[1])
+            _note_start(options, options.data_dir, listening.getsockname()[1])
         pairs = _pairs(data_dir, options.name, real_now) if options.client_certificates else {}
         text = _kubeconfig(f"https://{address}", data_dir, pairs, options.name)
         _write_kubeconfig(path, text)
@@ -154,6 +153,15 @@ def _open_socket(options: UpOptions) -> socket:
     return open_socket(options.host, options.port)
 
 
+def _note_start(options: UpOptions, directory: Path, port: int) -> None:
+    """Store in the data directory that it has objects, and `port`. Raises InputError."""
+    try:
+        note_objects(directory)
+        _note_port(options, directory, port)
+    except OSError as cause:
+        raise _data_dir_error(cause) from None
+
+
 def _note_port(options: UpOptions, directory: Path, port: int) -> None:
     """Store `port` in the data directory.
 
@@ -189,12 +197,18 @@ def _dashboard(options: UpOptions, kubeconfig: Path) -> Iterator[LocalDashboard 
 
 @contextmanager
 def _address_file(data_dir: Path | None, address: str) -> Iterator[None]:
-    """Store the server's address in `data_dir` during the `with` block, for `fairlead backup`."""
+    """Store the server's address in `data_dir` during the `with` block, for `fairlead backup`.
+
+    Raises InputError.
+    """
     if data_dir is None:
         yield
         return
     path = data_dir / ADDRESS
-    write_secret(path, address)
+    try:
+        write_secret(path, address)
+    except OSError as cause:
+        raise _data_dir_error(cause) from None
     try:
         yield
     finally:
