@@ -5,9 +5,11 @@ Each case runs the whole command line in its own folder, with standard input.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import sys
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -219,6 +221,19 @@ def placed(name, region, zone):
 def specified(fields):
     """Return POD with more fields in its spec."""
     return POD.replace("spec: {", f"spec: {{{fields}, ")
+
+
+def damaged_backup():
+    """Return a tar file that is compressed with xz, and damaged in the middle of its content."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w:xz") as backup:
+        member = tarfile.TarInfo("objects.db")
+        member.size = 100_000
+        # SHAKE gives bytes that xz cannot shorten.
+        backup.addfile(member, io.BytesIO(hashlib.shake_128(b"").digest(member.size)))
+    content = bytearray(target.getvalue())
+    content[50_000] ^= 255
+    return bytes(content)
 
 
 def documents(*texts):
@@ -615,6 +630,8 @@ CASES = [
          ("--data-dir: c.yaml: is not a directory\n",), (("c.yaml", NODE),)),
     Case("a backup restored to a file", "restore b.tar --data-dir c.yaml",
          ("--data-dir: c.yaml: is not a directory\n",), (("b.tar", ""), ("c.yaml", NODE))),
+    Case("a damaged compressed backup", "restore b.tar.xz --data-dir new",
+         ("restore: b.tar.xz: is not a backup",), (("b.tar.xz", damaged_backup()),)),
     Case("level without audit log", "up --audit-level Request", ("--audit-level: needs --audit",)),
     *(snapshot(f"a NodePool with malformed {field} in a local cluster", documents(NODE, pool),
                f"NodePool p: {field}", arguments=f"up --snapshot dump.yaml --autoscale {chosen}")

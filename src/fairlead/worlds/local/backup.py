@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tarfile
+import zlib
 from collections.abc import Callable
+from lzma import LZMAError
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Final, Protocol, cast
@@ -55,7 +57,7 @@ def restore_backup(source: Path, directory: Path) -> None:
     try:
         with tarfile.open(source) as backup:
             contents = {name: _content(backup, name) for name in names}
-    except (tarfile.TarError, KeyError, EOFError):
+    except (tarfile.TarError, KeyError, EOFError, LZMAError, zlib.error):
         raise BackupError(f"{source}: is not a backup of fairlead up") from None
     is_new = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
