@@ -316,6 +316,11 @@ def _takes_pods(node: NodeEnd) -> bool:
     return node.is_ready and not node.unschedulable
 
 
+def are_alike(one: NodeEnd, other: NodeEnd) -> bool:
+    """Return whether copies of `one` have the same labels as copies of `other`."""
+    return _labels(one) == _labels(other)
+
+
 def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
     """Return the labels that copies of `node` also have: all except the hostname."""
     return frozenset(one for one in node.labels.items() if one[0] != HOSTNAME)

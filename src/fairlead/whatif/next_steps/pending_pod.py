@@ -21,6 +21,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     RULED_OUT,
     SPREAD,
     NewNodes,
+    are_alike,
     fits,
     free_room,
     lacks_labels,
@@ -446,14 +447,18 @@ def _more_nodes(
     `added` is the number of nodes that the user's what-if adds. `nodes` are the nodes that can be
     copied. More copies of the same nodes are preferred, in the same ratio if each of them admits
     all of the pods. If these nodes admit only some of the pods, copies of other nodes are added for
-    the other pods.
+    the other pods. Pods that fit only copies of the node that they left get copies of this node.
     """
     change, known = context.answer.change, context.answer.without.nodes
-    left = {one.pod.key for one in context.answer.difference.evicted}
+    by_name = {node.name: node for node in nodes}
+    evicted = context.answer.difference.evicted
+    left = {one.pod.key: one.node for one in evicted if one.node in by_name}
     short = [
         pod for pod in pending if _may_use_new_node(pod) or (pod.key in left and lacks_labels(pod))
     ]
-    if change.instance_type or not short:
+    moved = [pod for pod in pending if pod.key in left and pod not in short]
+    old_node = node_to_copy(moved, left, nodes)
+    if change.instance_type or not (short or old_node):
         return
     kept, later, reach = _further_pods(short, context)
     short += [*kept, *later]
@@ -467,6 +472,14 @@ def _more_nodes(
         more = replace(kind, nodes=same).new_nodes(known) or kind.new_nodes(known)
         if more is not None:
             counts[more.like] += more.count
+    if old_node is not None:
+        moved = list(_taken_by_copies(old_node, moved, left, reach))
+        alike = [by_name[name] for name in likes if name in by_name]
+        alike = [one for one in alike if are_alike(one, old_node)]
+        more = new_nodes_for(moved, alike, known) or new_nodes_for(moved, [old_node], known)
+        if more is not None:
+            counts[more.like] += more.count
+            short += moved
     named = [one for one in nodes if one.name in likes]
     is_enough = counts.keys() <= {*likes} and len(counts) == 1
     if is_enough and (len({*likes}) == 1 or admit_all(named, short, context)):
@@ -502,20 +515,22 @@ class _TriedNodes(Struct, frozen=True):
     """New nodes, and the effect of a what-if with them.
 
     `gain` is the decrease of the number of waiting pods. If fewer than `least` nodes are added, the
-    gain is smaller.
+    gain is smaller. `unused` is the number of these nodes that run only static pods and pods of
+    DaemonSets.
     """
 
     nodes: NewNodes
     effect: Effect
     gain: int
+    unused: int
     least: int = 1
 
-    @property
-    def unused(self) -> int:
-        """The number of new nodes that run only static pods and pods of DaemonSets."""
-        known = self.effect.without.node_names
-        new = [node for node in self.effect.changed.nodes if node.name not in known]
-        return sum(all(pod.belongs_to_node for pod in node.pods) for node in new)
+
+def _unused_nodes(effect: Effect) -> int:
+    """Return the number of new nodes that run only static pods and pods of DaemonSets."""
+    known = effect.without.node_names
+    new = [node for node in effect.changed.nodes if node.name not in known]
+    return sum(all(pod.belongs_to_node for pod in node.pods) for node in new)
 
 
 def _best_nodes(
@@ -609,11 +624,10 @@ def _more_for_rivals(
     """
     last = best
     for _ in range(TRIES_MAX):
-        more = None if last.unused else _for_pods_that_still_wait(last, context)
+        more = None if last.unused else _with_further_nodes(last, added, context)
         if more is None or best.gain == waiting:
             break
-        count = last.nodes.count + more.count
-        found = _tried_nodes(NewNodes(count, last.nodes.like), added, context)
+        found = _tried_nodes(more, added, context)
         if not found:
             break
         [last] = [replace(one, least=last.nodes.count + 1) for one in found]
@@ -622,14 +636,54 @@ def _more_for_rivals(
     return best
 
 
-def _for_pods_that_still_wait(tried: _TriedNodes, context: StepContext) -> NewNodes | None:
-    """Return further copies of the new nodes for the pods that lack room in the trial `tried`.
+def _with_further_nodes(tried: _TriedNodes, added: int, context: StepContext) -> NewNodes | None:
+    """Return the new nodes of `tried`, and further copies for the pods that lack room in the trial.
+
+    The copies have the same ratio as in the trial. But if the new nodes are full in some zones
+    only, the further copies are of these zones: rules may keep the pods off the other zones.
+    `added` is the number of nodes that the user's what-if adds. The result is None if no copy can
+    take any of the pods.
+    """
+    likes = set(models_of(tried.nodes.like))
+    nodes = [one for one in tried.effect.changed.nodes if one.name in likes]
+    full = [one for one in nodes if not _has_room(tried, one.zone)]
+    more = _for_pods_that_still_wait(tried, full or nodes, context)
+    if more is None or not full or len(full) == len(nodes):
+        count = 0 if more is None else tried.nodes.count + more.count
+        return NewNodes(count, tried.nodes.like) if count else None
+    from fairlead.whatif.next_steps.node_kinds import mixed  # noqa: PLC0415 - rarely needed
+
+    present = NewNodes(added + tried.nodes.count, tried.nodes.like)
+    total = mixed(Counter(present.copies) + Counter(more.copies))
+    return NewNodes(total.count - added, total.like)
+
+
+def _has_room(tried: _TriedNodes, zone: str) -> bool:
+    """Return whether a new node in `zone` has room for a pending pod in the trial `tried`."""
+    rooms = _rooms_by_zone(tried).get(zone, ())
+    pending = tried.effect.difference.pending
+    return any(fits({**pod.requests, "pods": 1}, room) for pod in pending for room in rooms)
+
+
+def _rooms_by_zone(tried: _TriedNodes) -> dict[str, list[Counter[str]]]:
+    """Return the free room of each new node in the trial `tried`, by zone."""
+    known = tried.effect.without.node_names
+    found: dict[str, list[Counter[str]]] = {}
+    for node in tried.effect.changed.nodes:
+        if node.name not in known:
+            found.setdefault(node.zone, []).append(free_room(node))
+    return found
+
+
+def _for_pods_that_still_wait(
+    tried: _TriedNodes, nodes: Sequence[NodeEnd], context: StepContext
+) -> NewNodes | None:
+    """Return further copies of one of `nodes` for the pods that lack room in the trial `tried`.
 
     The result is None if no copy can take any of these pods. Either all pods of a workload count,
     or no pod of it.
     """
-    likes, outcome = set(models_of(tried.nodes.like)), tried.effect.changed
-    nodes = [one for one in outcome.nodes if one.name in likes]
+    outcome = tried.effect.changed
     known = (*context.answer.without.nodes, *outcome.nodes)
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     spread = {pod.key for pod in _spread_pods(tried)}
@@ -683,7 +737,10 @@ def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_Trie
     )
     if tried is None:
         return []
-    return [_TriedNodes(more, tried, waiting_pods(context.answer.effect) - waiting_pods(tried))]
+    effect = context.answer.effect
+    gain = waiting_pods(effect) - waiting_pods(tried)
+    unused = max(0, _unused_nodes(tried) - _unused_nodes(effect))
+    return [_TriedNodes(more, tried, gain, unused)]
 
 
 def _no_help(
@@ -748,16 +805,15 @@ def _is_spread(tried: _TriedNodes) -> bool:
 def _spread_pods(tried: _TriedNodes) -> list[PodEnd]:
     """Return the pods that topology spread kept off new nodes with room in the trial `tried`.
 
-    If the new nodes are full, more of them may help, although topology spread keeps the pods off
-    other nodes.
+    If the new nodes of a zone are full, more of them may help, although topology spread keeps the
+    pods off the nodes of other zones.
     """
-    known = tried.effect.without.node_names
-    free = [free_room(node) for node in tried.effect.changed.nodes if node.name not in known]
+    zones = _rooms_by_zone(tried).values()
     return [
         pod
         for pod in tried.effect.difference.pending
         if SPREAD_MISMATCH in pod.reason
-        and any(fits({**pod.requests, "pods": 1}, room) for room in free)
+        and all(any(fits({**pod.requests, "pods": 1}, room) for room in rooms) for rooms in zones)
     ]
 
 

@@ -1435,6 +1435,39 @@ def test_more_nodes_are_tried_if_other_pods_fill_the_new_nodes_of_a_drained_zone
     assert not what_if(cluster, replace(change, add_nodes=2, like="a1")).difference.pending
 
 
+def test_a_question_with_nodes_of_another_zone_gets_copies_of_the_drained_nodes(make, snapshot):
+    """A node of zone 2 does not help: topology spread keeps the pods off this zone.
+
+    One copy of a1 has room for both pods, but the pods of `other` take it. The node of the question
+    stays free, so further copies must be of zone 1 only.
+    """
+    spread = {"topologySpreadConstraints": [SPREAD_BY_ZONE]}
+    zone = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["1"]}]}
+    terms = {"nodeSelectorTerms": [zone]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    objects = [make.node("a1", cpu="2", **{ZONE: "1"}), make.node("b", cpu="9", **{ZONE: "2"})]
+    high = make.priority_class("high", 10)
+    rival = make.workload(
+        "ReplicaSet", "rival", replicas=1, cpu="2", affinity=affinity, priorityClassName="high"
+    )
+    rival["spec"]["template"]["spec"]["preemptionPolicy"] = "Never"
+    web = make.workload("ReplicaSet", "web", replicas=4, **spread)
+    web["metadata"]["uid"] = "web"
+    objects += [{**high, "preemptionPolicy": "Never"}, rival, web]
+    for number, node in enumerate(("a1", "a1", "b", "b")):
+        objects.append(make.pod(f"web-{number}", node_name=node, owner="web", **spread))
+        objects[-1]["metadata"]["labels"] = {"app": "web"}
+    cluster = snapshot(*objects)
+    change = ClusterChange(drain=("a1",), add_nodes=1, like="b")
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == 2
+    [(words, options)] = [step for step in steps_of(answer) if "--add-nodes" in step[1]]
+    assert options == "--add-nodes 3 --like a1:2,b"
+    assert words.startswith("ask again with 2 more nodes like a1; ")
+    followed = what_if(cluster, replace(change, add_nodes=3, like="a1:2,b"))
+    assert not followed.difference.pending
+
+
 def test_copies_of_a_drained_node_are_tried_if_pods_are_spread_over_nodes(make, snapshot):
     """The cordoned node counts as a node without pods, so a new node takes only one pod."""
     rule = {**SPREAD_BY_ZONE, "topologyKey": HOSTNAME}
