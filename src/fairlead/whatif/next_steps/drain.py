@@ -281,7 +281,7 @@ def _single_budget(context: StepContext) -> Iterator[NextStep]:
     If the other budgets of a pod are deleted, its only remaining budget may still refuse the
     eviction. So a trial first deletes all the other budgets, to see which pods are then evicted.
     The what-if that is suggested deletes only the other budgets of these pods. There is no what-if
-    if the trial evicts none of the pods.
+    if the trial evicts none of the pods, or if evicted pods then find no node.
     """
     changed, change = context.answer.changed, context.answer.change
     several = {one.pod.key for one in changed.undrained if one.why == SEVERAL}
@@ -297,7 +297,7 @@ def _single_budget(context: StepContext) -> Iterator[NextStep]:
     if not surplus or len(surplus) > NAMES_MAX or is_edited:
         return
     tried = context.ask(replace(change, delete=(*change.delete, *map(_budget, surplus))))
-    if tried is None:
+    if tried is None or is_worse(tried, context.answer.effect):
         return
     evicted = several - {one.pod.key for one in tried.changed.undrained}
     names = sorted(one.pdb for one in surplus.values() if not evicted.isdisjoint(one.refused))

@@ -316,12 +316,15 @@ def waiting_pods(effect: Effect) -> int:
 
 
 def is_worse(tried: Effect, present: Effect) -> bool:
-    """Return whether more pods wait, or a workload lacks more ready pods, at the end of a trial.
+    """Return whether a trial ends worse than the user's what-if.
+
+    It is worse if more pods wait, if a workload lacks more ready pods, or if more pods keep an old
+    template.
 
     `tried` is the effect of the trial, and `present` is the effect of the user's what-if. Pods
     without a controller do not count, because every eviction is the end of such a pod.
     """
-    if waiting_pods(tried) > waiting_pods(present):
+    if waiting_pods(tried) > waiting_pods(present) or _outdated(tried) > _outdated(present):
         return True
     known = present.changed.workloads
     return any(
@@ -329,3 +332,7 @@ def is_worse(tried: Effect, present: Effect) -> bool:
         for ref, one in tried.changed.workloads.items()
         if ref in known and ref.kind != POD.kind
     )
+
+
+def _outdated(effect: Effect) -> int:
+    return sum(one.outdated for one in effect.workloads)

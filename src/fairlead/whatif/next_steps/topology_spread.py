@@ -17,8 +17,10 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.next_steps.spread_rule import SpreadRule, is_hard, spread_rules
-from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, more_ready
+from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_worse, more_ready
 from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -248,11 +250,12 @@ def _rules_against(pods: Sequence[PodEnd], context: StepContext) -> list[SpreadR
 def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Iterator[NextStep]:
     """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
 
-    A what-if helps if more pods of an edited workload are ready at the end than without the edit.
-    In the first what-if, the constraints of all workloads of `rules` do not count tainted nodes.
-    The second and the third what-if edit only the workload with the most pods without a node. In
-    the second, its constraints count no tainted nodes and have no minDomains. In the third, its
-    constraints are only preferences (ScheduleAnyway).
+    A what-if helps if more pods of an edited workload are ready at the end than without the edit,
+    and nothing else is worse. It does not help, for example, if the rollout of the edit needs more
+    room than there is. In the first what-if, the constraints of all workloads of `rules` do not
+    count tainted nodes. The second and the third what-if edit only the workload with the most pods
+    without a node. In the second, its constraints count no tainted nodes and have no minDomains. In
+    the third, its constraints are only preferences (ScheduleAnyway).
     """
     rows = {row.workload: row for row in context.answer.effect.workloads}
     counting = [rule for rule in rules if rule.ignores_taints]
@@ -260,20 +263,26 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
         edited = _edited_together(counting)
         domains = _domains_in_service(edited, context)
         tried = context.with_edits(*(rule.with_taints_honored(domains) for rule in edited))
-        if helped := [rule for rule in edited if more_ready(rows[rule.workload], tried)]:
+        if helped := [rule for rule in edited if _helps(rows[rule.workload], tried, context)]:
             yield _honoring_taints(helped, counting, context)
             return
     rule = max(rules, key=lambda rule: rule.pods)
     one = rows[rule.workload]
     whose = f"the topology spread of {rule.workload}"
     edit = rule.without_min_domains()
-    if rule.has_min_domains and more_ready(one, context.with_edits(edit)):
+    if rule.has_min_domains and _helps(one, context.with_edits(edit), context):
         yield _in_time(f"ask again without minDomains in {whose}", ("--set", edit), context)
         return
     edit = rule.with_anyway()
-    if more_ready(one, context.with_edits(edit)):
+    if _helps(one, context.with_edits(edit), context):
         words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
         yield _in_time(words, ("--set", edit), context)
+
+
+def _helps(one: WorkloadEffect, tried: Effect | None, context: StepContext) -> bool:
+    """Return whether more pods of `one` are ready in the trial, and nothing else is worse."""
+    is_better = tried is not None and not is_worse(tried, context.answer.effect)
+    return is_better and more_ready(one, tried)
 
 
 def _edited_together(rules: Sequence[SpreadRule]) -> Sequence[SpreadRule]:

@@ -343,6 +343,16 @@ def test_a_pod_of_several_budgets_suggests_to_delete_all_but_one(snapshot, make,
     assert not what_if(snapshot(*cluster), change).changed.undrained
 
 
+def test_no_budget_is_deleted_if_its_pod_then_finds_no_node(snapshot, make, web):
+    """Node b is full: the workload would have one ready pod less for the rest of the drain."""
+    other = budget(maxUnavailable=1)
+    other["metadata"] = {**other["metadata"], "name": "other"}
+    nodes = [make.node("a"), make.node("b", cpu="1")]
+    answer = drained(snapshot, *nodes, *web, budget(maxUnavailable=1), other)
+    assert answer.changed.undrained
+    assert [words for words, _ in steps_of(answer)] == [BLOCKERS]
+
+
 def test_no_budget_is_deleted_if_the_other_budget_allows_no_eviction_either(snapshot, make, web):
     """Without one of the two budgets, the drain would wait for the other one."""
     other = budget(maxUnavailable=0)
@@ -1527,6 +1537,24 @@ def test_more_nodes_are_tried_although_topology_spread_keeps_another_pod_off(mak
     [(words, options)] = [step for step in steps_of(answer) if "--add-nodes" in step[1]]
     assert options == "--add-nodes 2 --like b"
     assert words.startswith("ask again with 2 more nodes like b; 1 of 2 pending pods then runs; ")
+
+
+def test_a_spread_constraint_whose_rollout_stops_is_not_edited(make, snapshot):
+    """With nodeTaintsPolicy Honor, one more pod is ready, but the rollout needs more room."""
+    spread = {"topologySpreadConstraints": [SPREAD_BY_ZONE]}
+    web = make.workload(replicas=3, cpu="2", **spread)
+    web["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    sizes = {"a": "2", "b": "5", "c": "4"}
+    nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
+    full = make.pod("full", node_name="c", cpu="2")
+    cluster = snapshot(*nodes, full, web)
+    change = ClusterChange(drain=("c",))
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == 1
+    for options in [code for _, code in steps_of(answer) if "SpreadConstraints" in code]:
+        _, edit = shlex.split(options)
+        followed = what_if(cluster, replace(change, set=(edit,)))
+        assert not any(one.outdated for one in followed.effect.workloads)
 
 
 @pytest.fixture
