@@ -242,6 +242,11 @@ def lacks_place(pod: PodEnd) -> bool:
     return _accepts_new_node(pod) and (by_existing or _is_kept_apart(pod))
 
 
+def may_use_new_node(pod: PodEnd) -> bool:
+    """Return whether a new node may help `pod`, even if no pod has left a node."""
+    return lacks_room(pod) or lacks_place(pod)
+
+
 def lacks_labels(pod: PodEnd) -> bool:
     """Return whether only labels, volumes and cordons keep `pod` off the nodes.
 
