@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.json import items
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.next_steps.new_nodes import (
@@ -27,6 +29,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     new_nodes_for,
     words_of_copies,
 )
+from fairlead.whatif.next_steps.spread_rule import is_hard
 from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, waiting_pods
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
@@ -143,7 +146,8 @@ def _more_for_rivals(
     Pods that wait even without the change may be placed on the new nodes first. So the further
     nodes have room for all pods that lack room in the trial `best`. There are up to TRIES_MAX
     trials, because the new nodes may let further pods be created. Nothing is tried if some of the
-    nodes stay unused. More room does not help pods that topology spread keeps off the new nodes.
+    nodes stay unused. More room does not help pods that topology spread keeps off the new nodes,
+    except if they are spread over nodes.
     """
     last = best
     for _ in range(TRIES_MAX):
@@ -164,9 +168,11 @@ def _with_further_nodes(tried: _TriedNodes, added: int, context: StepContext) ->
 
     The copies have the same ratio as in the trial. But if the new nodes are full in some zones
     only, the further copies are of these zones: rules may keep the pods off the other zones.
-    `added` is the number of nodes that the user's what-if adds. The result is None if no copy can
-    take any of the pods.
+    Pods that are spread over single nodes get one more node each. `added` is the number of nodes
+    that the user's what-if adds. The result is None if no copy can take any of the pods.
     """
+    if apart := sum(_spread_over_nodes(pod, context) for pod in _spread_pods(tried)):
+        return NewNodes(tried.nodes.count + apart, tried.nodes.like)
     likes = set(models_of(tried.nodes.like))
     nodes = [one for one in tried.effect.changed.nodes if one.name in likes]
     full = [one for one in nodes if not _has_room(tried, one.zone)]
@@ -338,6 +344,16 @@ def _spread_pods(tried: _TriedNodes) -> list[PodEnd]:
         if SPREAD_MISMATCH in pod.reason
         and all(any(fits({**pod.requests, "pods": 1}, room) for room in rooms) for rooms in zones)
     ]
+
+
+def _spread_over_nodes(pod: PodEnd, context: StepContext) -> bool:
+    """Return whether all topology spread constraints with DoNotSchedule of `pod` are about nodes.
+
+    A further node then takes another pod, because it is a domain without pods.
+    """
+    spec = context.pod_specs({pod.workload}).get(pod.workload, {})
+    rules = [one for one in items(spec, "topologySpreadConstraints") if is_hard(one)]
+    return bool(rules) and all(one.get("topologyKey") == HOSTNAME for one in rules)
 
 
 def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:
