@@ -378,8 +378,8 @@ def _rules_step(edits: Mapping[str, Sequence[str]], context: StepContext) -> Nex
     """Return the what-if with `edits`, which maps budgets to fields; None if it does not help.
 
     The edits help if the drain leaves fewer pods on its nodes, no more pods wait, and each workload
-    has at least as many ready pods at the end. The step names the workloads that have no ready pod
-    for a time because of the edits.
+    has at least as many ready pods at the end. The step says how many pods still block the drain,
+    and names the workloads that have no ready pod for a time because of the edits.
     """
     settings = [f"{_budget(pdb)}:{field}" for pdb, fields in edits.items() for field in fields]
     tried, answer = context.with_edits(*settings), context.answer
@@ -395,6 +395,9 @@ def _rules_step(edits: Mapping[str, Sequence[str]], context: StepContext) -> Nex
             f"ask again with a number as minAvailable of {whose}; other limits count only pods "
             "with a controller"
         )
+    if left:
+        verb = "blocks" if left == 1 else "block"
+        words += f"; {left:,} of {before:,} pods then still {verb} the drain"
     if down := _newly_down(tried, answer.effect):
         verb = "has" if len(down) == 1 else "have"
         words += f"; {listed(down, NAMES_MAX)} then {verb} no ready pod for a time"

@@ -231,6 +231,9 @@ def test_rules_of_several_budgets_are_changed_if_no_pod_waits_then(snapshot, mak
     answer = drained(snapshot, *cluster)
     assert [code for _, code in steps_of(answer) if "--set" in code] == options
     assert plan_of(answer) in [code for _, code in steps_of(answer)]
+    partial = "; 1 of 2 pods then still blocks the drain"
+    words = [words for words, code in steps_of(answer) if "--set" in code]
+    assert [partial in one for one in words] == [len(options) == 2] * len(options)
     for edit in options:
         edits = tuple(shlex.split(edit)[1::2])
         followed = what_if(snapshot(*cluster), ClusterChange(drain=("a",), set=edits))
