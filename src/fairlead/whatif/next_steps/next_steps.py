@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.next_steps.breached_budget import add_replicas
@@ -120,7 +119,7 @@ def _add_nodes(context: StepContext) -> Iterator[NextStep]:
 
 
 def _name_absent_labels(context: StepContext) -> Iterator[NextStep]:
-    if not any(MISMATCH.message in one.reason for one in context.answer.difference.pending):
+    if not context.answer.changed.absent_labels:
         return iter(())
     # Imported here, because most changes leave no pod pending for this reason.
     from fairlead.whatif.next_steps.absent_label import name_absent_labels  # noqa: PLC0415

@@ -12,8 +12,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, at, mapping
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
+from fairlead.api.objects import Pod
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
@@ -251,10 +253,11 @@ def _no_place(
     if not refs:
         return
     # Imported here, because the taint usually helps.
-    from fairlead.whatif.next_steps.absent_label import missing_labels  # noqa: PLC0415
+    from fairlead.whatif.snapshot.absent_label import missing_labels  # noqa: PLC0415
 
     failed = context.failed_nodes()
-    others = [one for one in context.answer.changed.nodes if one.name not in failed]
+    nodes_left = (one for one in context.answer.changed.nodes if one.name not in failed)
+    others = {one.name: one.labels for one in nodes_left}
     specs = context.pod_specs(refs)
     marked = "node is" if len(nodes) == 1 else "nodes are"
     for ref in refs:
@@ -263,7 +266,8 @@ def _no_place(
             f"but stay pending: {reasons[ref]}."
         )
         is_edited = context.answer.change.apply or is_named(ref.name, context.answer.change.set)
-        if ref in specs and not is_edited and (labels := missing_labels(specs[ref], others)):
+        pod = None if is_edited or ref not in specs else decode_as(Pod, {"spec": specs[ref]})
+        if pod is not None and (labels := missing_labels(pod, others)):
             words = " ".join(labels)
             note += f" Among the other nodes, {words[0].lower()}{words[1:]}"
         yield note

@@ -542,6 +542,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     deleted_claims: tuple[DeletedClaim, ...] = ()  # without claims whose controller is a pod
     # The schedulerNames of pods that were bound after the change, or still wait at the end.
     scheduler_names: frozenset[str] = frozenset()
+    # {workload with pending pods: sentences about labels that the pods require and no node has}
+    absent_labels: Mapping[WorkloadRef, str] = field(default_factory=dict)
     # The workloads whose next pods would be refused, among the workloads that are tried.
     refused_workloads: tuple[RefusedWorkload, ...] = ()
     completed_and_deleted: tuple[PodEnd, ...] = ()  # pods that completed and were then deleted

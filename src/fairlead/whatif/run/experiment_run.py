@@ -25,6 +25,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, number, text
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.original import original_key
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
@@ -60,6 +61,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.engine import Engine
+from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.plugins.volume_binding.pod_claims import UNBOUND_IMMEDIATE
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
@@ -86,6 +88,7 @@ from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     RESIZE_DEFERRED,
     RESIZE_UNDECIDED,
+    NodeEnd,
     ObjectError,
     PodEnd,
     Preempted,
@@ -798,6 +801,8 @@ class ExperimentRun:
             kubectl_drain=self._kubectl_drain,
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
+            # With an autoscaler, new nodes may have the labels.
+            absent_labels=self._absent_labels(pods.values(), nodes) if autoscaling is None else {},
             refused_workloads=self._refused_workloads(),
             scheduler_names=frozenset(recorder.scheduler_names(since)),
             unfinished_resizes=frozenset(resizes),
@@ -827,6 +832,27 @@ class ExperimentRun:
         """Return the revisions whose pods fail to start in the dump, and therefore in the run."""
         failing = self._experiment.kubelet.never_starts
         return frozenset(failing.reasons if isinstance(failing, FailingRevisions) else ())
+
+    def _absent_labels(
+        self, pods: Iterable[PodEnd], nodes: Iterable[NodeEnd]
+    ) -> Mapping[WorkloadRef, str]:
+        """Return sentences about labels that pending pods require and that no node has.
+
+        The keys are the workloads of the pods.
+        """
+        pending = {pod.key: pod.workload for pod in pods if MISMATCH.message in pod.reason}
+        if not pending:
+            return {}
+        # Imported only if it is needed.
+        from fairlead.whatif.snapshot.absent_label import missing_labels  # noqa: PLC0415
+
+        labels = {one.name: one.labels for one in nodes}
+        found: dict[WorkloadRef, str] = {}
+        for pod in self._unbound(set(pending.values())):
+            workload = pending.get(original_key(pod))
+            if workload is not None and workload not in found:
+                found[workload] = " ".join(missing_labels(pod, labels))
+        return {workload: text for workload, text in found.items() if text}
 
     def _refused_workloads(self) -> tuple[RefusedWorkload, ...]:
         """Return the workloads of `Experiment.tried` whose next pods would be refused."""

@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fairlead.api.nodes.node_selector import required_node_affinity, requirement_words
+from fairlead.api.nodes.node_selector import (
+    required_node_affinity,
+    required_node_affinity_matches,
+    requirement_words,
+)
 from fairlead.api.objects import NodeSelectorRequirement, Pod
 from fairlead.api.selector import requirement_matches
 from fairlead.api.text.count import counted
@@ -15,6 +19,18 @@ from fairlead.api.text.name_list import joined
 _VALUES_MAX: Final = 5
 
 Labels = Mapping[str, str]
+
+
+def missing_labels(pod: Pod, nodes: Mapping[str, Labels]) -> list[str]:
+    """Return sentences about labels that `pod` requires; [] if its affinity allows some node.
+
+    `nodes` contains the labels of each node by its name.
+    """
+    if any(
+        required_node_affinity_matches(pod.spec, labels, name) for name, labels in nodes.items()
+    ):
+        return []
+    return [*absent_labels(pod, [*nodes.values()])]
 
 
 def absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:

@@ -459,10 +459,10 @@ def test_new_nodes_for_pods_that_wait_are_not_suggested_twice(snapshot, make, we
         pytest.param(["hdd", "nvme"], {}, True, id="no node has the label"),
         pytest.param(["hdd", "ssd"], {}, False, id="a full node has the label"),
         pytest.param(
-            ["hdd"],
+            ["hdd", "nvme"],
             {"set": ("rs/web:spec.minReadySeconds=1",)},
-            False,
-            id="the change edits the pods",
+            True,
+            id="the change also edits the workload",
         ),
     ],
 )
@@ -484,6 +484,18 @@ def test_labels_that_pending_pods_require_and_no_node_has_are_named(
     )
     assert (note in answer.changed.notes) is is_noted
     assert any("labels that they require" in one for one in answer.changed.notes) is is_noted
+
+
+def test_labels_that_the_change_requires_and_no_node_has_are_named(snapshot, make):
+    owner = make.workload(replicas=1)
+    dump = snapshot(make.node("a", disk="hdd"), owner)
+    edit = "deploy/web:spec.template.spec.nodeSelector={disk: ssd}"
+    answer = what_if(dump, ClusterChange(set=(edit,)))
+    note = (
+        "Pods of deploy/default/web are pending because of labels that they require. No node has "
+        "disk=ssd; the only value of disk is hdd (1 node)."
+    )
+    assert note in answer.changed.notes
 
 
 def test_an_estimate_of_new_nodes_names_a_lower_bound(snapshot, make):
