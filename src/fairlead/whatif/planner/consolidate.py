@@ -39,7 +39,12 @@ from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving
 from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.node.drain_exemption import deletion_words
-from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
+from fairlead.whatif.planner.node.node_bound import (
+    NODE_GROUPS,
+    PODS_PER_NODE,
+    NodeBound,
+    fewest_nodes,
+)
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
     NOT_OF_KUBECTL,
     RULE_OF,
@@ -621,6 +626,8 @@ def _limit(found: ConsolidationPlan) -> str:
         why = "the pods that controllers would create again need none of them"
     elif binds == PODS_PER_NODE:
         why = f"with the limits of pods per node, the pods need {stay}"
+    elif binds == NODE_GROUPS:
+        why = f"node selectors and taints restrict pods to groups of nodes, so they need {stay}"
     elif binds.count("/") < 2:  # `binds` is a resource; a workload would be kind/namespace/name
         why = f"the {binds} requests of the pods need {stay}"
     else:

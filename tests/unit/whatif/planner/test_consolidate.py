@@ -27,6 +27,7 @@ from fairlead.whatif.planner.consolidate import (
     consolidate_safely,
     machines,
 )
+from fairlead.whatif.planner.node.node_bound import NODE_GROUPS
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
@@ -744,6 +745,21 @@ def test_the_limit_of_a_plan_for_some_nodes_is_about_these_nodes(planner, make, 
     answer = consolidate_answer(found, made.model, "", ()).to_json()
     expected = limit.format("the cpu requests of the pods need", "the plan may remove")
     assert expected in answer["findings"]
+
+
+def test_the_limit_names_no_resource_if_it_is_a_sum_over_groups_of_nodes(planner, make):
+    """Pool x lacks cpu, and pool y lacks memory; by its own sum, each resource needs two nodes."""
+    nodes = [make.node(f"{pool}{number}", pool=pool) for pool in "xy" for number in (1, 2)]
+    x = deployment(make, "x", ["x1", "x2"], cpu="3", nodeSelector={"pool": "x"})
+    container = {"name": "c", "image": "i", "resources": {"requests": {"memory": "9Gi"}}}
+    y = deployment(make, "y", ["y1", "y2"], nodeSelector={"pool": "y"}, containers=[container])
+    made = planner(*nodes, *x, *y)
+    answer = consolidate_answer(consolidated(made), made.model, "", ()).to_json()
+    assert answer["bound_by"] == NODE_GROUPS
+    assert answer["findings"][-1] == (
+        "No plan can remove a node: node selectors and taints restrict pods to groups of nodes, so "
+        "they need 4 nodes."
+    )
 
 
 @pytest.mark.parametrize("is_assumed", [True, False], ids=["no autoscaler", "an autoscaler"])

@@ -33,11 +33,15 @@ from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_placed_anew
 
 PODS_PER_NODE: Final = "pods per node"
+NODE_GROUPS: Final = "groups of nodes"
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 class NodeBound(Struct, frozen=True, order=True):
-    """A bound: at least `count` nodes are needed; the resource or workload `binds` needs them."""
+    """A bound: at least `count` nodes are needed, because of `binds`.
+
+    `binds` is a resource, a workload, PODS_PER_NODE or NODE_GROUPS; "" if `count` is 0.
+    """
 
     count: int
     binds: str = ""
@@ -135,7 +139,7 @@ def _disjoint_sum(model: ClusterModel, sums: _Sums, moving: Iterable[_Moving]) -
 
     The pods are grouped by the nodes on which they can run. If two such sets of nodes have no node
     in common, each needs its own nodes, so their bounds can be added. The sets with the largest
-    bounds are added first.
+    bounds are added first. The sum is bound by NODE_GROUPS: each set can lack another resource.
     """
     masks = _AllowedNodes(model)
     groups: dict[bytes, tuple[Mask, list[_Moving]]] = {}
@@ -144,12 +148,12 @@ def _disjoint_sum(model: ClusterModel, sums: _Sums, moving: Iterable[_Moving]) -
         groups.setdefault(allowed.tobytes(), (allowed, []))[1].append(one)
     bounds = [(sums.within(allowed, group), allowed) for allowed, group in groups.values()]
     bounds.sort(key=lambda item: (-item[0].count, item[0].binds, item[1].tobytes()))
-    used, total = np.zeros_like(model.table.alive), NodeBound(0)
+    used, total = np.zeros_like(model.table.alive), 0
     for bound, allowed in bounds:
         if not (used & allowed).any():
             used |= allowed
-            total = NodeBound(total.count + bound.count, total.binds or bound.binds)
-    return total
+            total += bound.count
+    return NodeBound(total, NODE_GROUPS if total else "")
 
 
 class _AllowedNodes:

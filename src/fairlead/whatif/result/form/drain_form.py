@@ -352,7 +352,11 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
         TooManyForm | None, about("a larger plan that would not be safe, or `null`")
     ]
     bound_by: Annotated[
-        str, about('what determines `at_most`: a resource or a workload; `""` if nothing does')
+        str,
+        about(
+            "what determines `at_most`: a resource, `pods per node`, `groups of nodes` (to which "
+            'node selectors and taints restrict pods) or a workload; `""` if nothing does'
+        ),
     ]
     needed: Annotated[
         list[str],

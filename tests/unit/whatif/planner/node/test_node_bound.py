@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
-from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
+from fairlead.whatif.planner.node.node_bound import (
+    NODE_GROUPS,
+    PODS_PER_NODE,
+    NodeBound,
+    fewest_nodes,
+)
 
 NODES = ("a", "b", "c")
 ALONE = {
@@ -108,7 +113,7 @@ def test_a_pool_needs_its_own_nodes_even_if_others_have_room(planner, make):
     tolerant = of_pool(make, "y", ["y1"], tolerations=[{"operator": "Exists"}])
     web = deployment(make, "web", ["a", "b"], cpu="3")
     model = planner(make.node("a"), make.node("b"), large, *tolerant, *web).model
-    assert fewest_nodes(model, ["a", "b", "y1"]) == NodeBound(3, "cpu")
+    assert fewest_nodes(model, ["a", "b", "y1"]) == NodeBound(3, NODE_GROUPS)
 
 
 def test_a_pod_can_stay_on_a_node_that_it_no_longer_selects(planner, make):
