@@ -127,7 +127,7 @@ def _inner(place: _Place, step: str, done: str, *, creates: bool, may_be_index: 
     kind = None if schema is None or schema.type is Type.ANY else schema.type
     value = _present(place)
     if value is None:
-        if kind is Type.LIST or (kind is None and may_be_index):
+        if kind is Type.LIST or (kind is None and may_be_index and not _has_texts(place)):
             raise SetFieldError(done, "the list is empty; set it as a whole")
         value = {}
         if creates:

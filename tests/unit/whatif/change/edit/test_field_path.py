@@ -94,6 +94,7 @@ def test_labels_of_a_custom_resource_are_texts():
         "metadata": {"annotations": {"x/y": "true"}}
     }
     assert changed("spec.weight", "2", None, pool)["spec"]["weight"] == 2
+    assert changed("metadata.labels[1]", "x", None, {}) == {"metadata": {"labels": {"1": "x"}}}
     with_dots = "a key with dots is written in brackets: metadata.labels[example.com/tier]"
     assert problem("metadata.labels.example.com/tier", "x", None).endswith(with_dots)
 
