@@ -1552,5 +1552,5 @@ def test_pods_with_a_negative_priority_do_not_keep_a_node_from_being_drained(exp
     """The pod of web preempts a placeholder of another node."""
     assert explained("node/a", *overprovisioned(make, -10)).verdict == (
         "a can be drained: 1 pod moves to another node, but 1 pod with a negative priority fits on "
-        "no other node and 1 such pod of another node is preempted and fits nowhere else."
+        "no other node and 1 such pod on another node is preempted and fits nowhere else."
     )

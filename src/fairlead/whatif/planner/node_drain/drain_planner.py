@@ -180,8 +180,8 @@ class PlannedDrain(Struct, frozen=True):
     # The pods with a negative priority that fit no other node. If the node returns, they can run
     # again, as can the pods of `preempted`.
     pending: tuple[str, ...] = ()
-    # Pods of other nodes with a negative priority that the replacements preempt, and that then fit
-    # no other node.
+    # The pods with a negative priority on other nodes that the replacements preempt, and that then
+    # fit no other node.
     preempted: tuple[str, ...] = ()
 
     @property

@@ -238,7 +238,7 @@ def negative_in_words(drain: PlannedDrain) -> Iterator[str]:
         where, is_, fits = "another node", "is", "fits"
         if count > 1:
             where, is_, fits = "other nodes", "are", "fit"
-        yield f"{pods} of {where}{which} {is_} preempted and {fits} nowhere else"
+        yield f"{pods}{which} on {where} {is_} preempted and {fits} nowhere else"
 
 
 def _jobs_of(drain: PlannedDrain) -> list[str]:

@@ -20,11 +20,9 @@ from fairlead.whatif.planner.node_drain.drain_plan import order_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
     DrainPlanner,
-    PlannedDrain,
 )
 from fairlead.whatif.planner.node_drain.single_drain import (
     check_alone,
-    negative_in_words,
     single_drain_answer,
 )
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
@@ -277,18 +275,24 @@ def test_no_drain_makes_a_job_fail_by_preemption(planner, make, limit, drainable
     assert why.endswith("that no controller replaces") == (drainable == "no")
 
 
-def test_preempted_pods_are_named_as_pods_of_other_nodes():
-    drain = PlannedDrain("a", (), preempted=("default/spare-1", "default/spare-2"))
-    assert list(negative_in_words(drain)) == [
-        "2 pods of other nodes with a negative priority are preempted and fit nowhere else"
-    ]
+def test_the_row_says_that_preempted_pods_are_on_other_nodes(planner, make):
+    """The pod of web needs the room of both placeholders of node b."""
+    nodes = [make.node("a"), make.node("b", cpu="2"), make.node("c", cpu="0")]
+    spare = with_priority(deployment(make, "spare", ["b", "b"]), -10)
+    made = planner(*nodes, *deployment(make, "web", ["a"], cpu="2"), *spare)
+    drainable, why = rows_of(made)["a"]
+    assert drainable == "yes"
+    assert why == (
+        "1 pod moves to another node; 2 pods with a negative priority on other nodes are preempted "
+        "and fit nowhere else"
+    )
 
 
 def test_pods_with_a_negative_priority_may_give_way(planner, make):
     """The pod of web preempts a placeholder of another node, which does not count as leaving."""
     why = (
         "1 pod moves to another node; 1 pod with a negative priority fits on no other node; "
-        "1 such pod of another node is preempted and fits nowhere else"
+        "1 such pod on another node is preempted and fits nowhere else"
     )
     made = planner(*overprovisioned(make, -10))
     before = {info.name: sorted(info.pods) for info in made.model.table.nodes()}
