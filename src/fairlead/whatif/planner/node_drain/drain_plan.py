@@ -211,7 +211,8 @@ def plan_drains(
     plan = _planned(planner, start, _best_trial(planner, order, progress), progress)
     if len(plan.drains) == len(order):
         return plan
-    unplaced = [name for name in plan.blocked if name in order]
+    placed = set(order)
+    unplaced = [name for name in plan.blocked if name in placed]
     plan.alone = tuple(_drainable_alone(planner, unplaced, return_again=False))
     unhelped = {one.node for one in plan.blockers if not one.edit}
     unhelped_names = [name for name in unplaced if name in unhelped]

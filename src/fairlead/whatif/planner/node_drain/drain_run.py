@@ -15,6 +15,7 @@ from collections import Counter, deque
 from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
@@ -505,13 +506,13 @@ def _drain_run(
     stopped = tuple(one for ref, one in without_pods.items() if ref not in negative)
     pending = _pending_since(outcome, baseline)
     ignored = {pod.key for pod in pending if ignores_negative and pod.has_negative_priority}
-    uncreated, later = list[UncreatedPods](), list[str]()
+    uncreated, later, absent = list[UncreatedPods](), list[str](), _absent(outcome)
     for one in _uncreated(outcome, baseline):
         if one.is_refused or one.workload not in negative:
             uncreated.append(one)
         else:  # a StatefulSet creates these pods when those in `ignored` have a node
-            absent = [key for key, ref in _absent(outcome).items() if ref == one.workload]
-            later += absent[: one.pods]
+            of_workload = (key for key, ref in absent.items() if ref == one.workload)
+            later += islice(of_workload, one.pods)
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
     begun = {one.node for one in outcome.drains if one.begun_at is not None}
     refusals = {one.pod.key for one in outcome.undrained if one.cause is UndrainedCause.REFUSED}
