@@ -211,8 +211,8 @@ def plan_drains(
     plan = _planned(planner, start, _best_trial(planner, order, progress), progress)
     if len(plan.drains) == len(order):
         return plan
-    placed = set(order)
-    unplaced = [name for name in plan.blocked if name in placed]
+    tried = set(order)
+    unplaced = [name for name in plan.blocked if name in tried]
     plan.alone = tuple(_drainable_alone(planner, unplaced, return_again=False))
     unhelped = {one.node for one in plan.blockers if not one.edit}
     unhelped_names = [name for name in unplaced if name in unhelped]
@@ -246,35 +246,45 @@ def _new_nodes_trial(
     some of the nodes in `plan.unplaced`, copies of these nodes alone are tried, too. Return None if
     `plan.unplaced` is empty, or has only one node, for which a new node is already suggested.
     """
-    nodes = tuple(sorted(name for name in plan.unplaced if name in order))
+    nodes = tuple(sorted(set(plan.unplaced).intersection(order)))
     edits = {one.edit for one in plan.blockers if one.node in nodes}
     if not nodes or (len(nodes) == 1 and edits == {new_node_edit(nodes[0])}):
         return None
-    wanted, model = {*nodes, *(drain.node for drain in plan.drains)}, planner.model
-
-    def tried_with(copied: tuple[str, ...], count: int) -> tuple[NewNodesTrial, bool]:
-        """Return (the trial, whether all wanted nodes can be drained)."""
-        progress.begin("trying new nodes", len(wanted))
-        with model.hypothesis():
-            for number, name in enumerate(islice(cycle(copied), count)):
-                copy_node(model, model.node(name), f"{name}-copy-{number}").add_to(model)
-            place_waiting_pods(model)
-            trial = _tried(planner, [name for name in order if name in wanted], progress)
-        drained = tuple(filter(trial.changes.__contains__, nodes))
-        return NewNodesTrial(nodes, copied, count, drained), wanted <= trial.changes.keys()
-
-    best = NewNodesTrial(nodes, nodes, 0, ())
+    wanted = {*nodes, *(drain.node for drain in plan.drains)}
+    order = [name for name in order if name in wanted]
+    trials = list[NewNodesTrial]()
     for more in _MORE_NODES:
-        found, empties_all = tried_with(nodes, len(nodes) + more)
-        if empties_all:
-            return found
-        if best.count == 0 or len(found.drained) > len(best.drained):
-            best = found
+        count = len(nodes) + more
+        changes = _tried_with(planner, nodes, count, order, progress).changes
+        drained = tuple(name for name in nodes if name in changes)
+        trials.append(NewNodesTrial(nodes, nodes, count, drained))
+        if len(changes) == len(order):
+            return trials[-1]
+    best = max(trials, key=lambda one: (len(one.drained), -one.count))
     if best.drained and not best.is_enough:
-        fewer, _ = tried_with(best.drained, len(best.drained))
-        if set(fewer.drained) >= set(best.drained):
-            return fewer
+        copied = best.drained
+        changes = _tried_with(planner, copied, len(copied), order, progress).changes
+        if all(name in changes for name in copied):
+            drained = tuple(name for name in nodes if name in changes)
+            return NewNodesTrial(nodes, copied, len(copied), drained)
     return best
+
+
+def _tried_with(
+    planner: DrainPlanner,
+    copied: Sequence[str],
+    count: int,
+    order: Sequence[str],
+    progress: Progress,
+) -> _Trial:
+    """Do the same as `_tried` in a cluster with `count` more nodes, copies of those in `copied`."""
+    model = planner.model
+    progress.begin("trying new nodes", len(order))
+    with model.hypothesis():
+        for number, name in enumerate(islice(cycle(copied), count)):
+            copy_node(model, model.node(name), f"{name}-copy-{number}").add_to(model)
+        place_waiting_pods(model)
+        return _tried(planner, order, progress)
 
 
 def _drainable_alone(
