@@ -328,8 +328,12 @@ def _changes(
             before = container.get("resources") or {}
             if change := _set(container, resource, target, policy, admitted):
                 requested = parse_quantity(container["resources"]["requests"][resource])
-                stages = recommended_amount, capped, target, requested
-                change += _why_not_recommended(*stages)
+                change += _why_not_recommended(
+                    recommended=recommended_amount,
+                    capped=capped,
+                    allowed=target,
+                    requested=requested,
+                )
                 for part, amounts in container["resources"].items():
                     if amounts != before.get(part):
                         place = ("spec", "template", "spec", "containers", number)
@@ -338,7 +342,7 @@ def _changes(
 
 
 def _why_not_recommended(
-    recommended: Quantity, capped: Quantity, allowed: Quantity, requested: Quantity
+    *, recommended: Quantity, capped: Quantity, allowed: Quantity, requested: Quantity
 ) -> str:
     """Return why the amount `requested` is not the `recommended` amount; "" if it is.
 
@@ -346,16 +350,14 @@ def _why_not_recommended(
     """
     if requested == recommended:
         return ""
+    most = "at most" if requested < recommended else "at least"
     if requested != allowed:
-        who = "the limit, which the VPA keeps, allows"
+        bound = f"the limit, which the VPA keeps, allows {most}"
     elif allowed != capped:
-        who = f"its {'maxAllowed' if allowed < capped else 'minAllowed'} is"
+        bound = f"its {'maxAllowed' if allowed < capped else 'minAllowed'} is"
     else:
-        who = "LimitRanges of the namespace allow"
-    bound = "" if who.endswith(" is") else (" at most" if requested < recommended else " at least")
-    return (
-        f" (the VPA recommends {canonical(recommended)}, but {who}{bound} {canonical(requested)})"
-    )
+        bound = f"LimitRanges of the namespace allow {most}"
+    return f" (the VPA recommends {canonical(recommended)}, but {bound} {canonical(requested)})"
 
 
 def _amount(vpa: Manifest, field: str, text: QuantityText) -> Quantity:
