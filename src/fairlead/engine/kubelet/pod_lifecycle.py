@@ -118,9 +118,9 @@ def next_act(
 
 
 def _is_observed(pod: Pod) -> bool:
-    """Return whether the status of the running `pod` is of its newest specification.
+    """Return whether the status of `pod` describes its current spec and lists its containers.
 
-    The status must also list the containers. Hand-written pods often lack this list.
+    `pod` is running. The status of hand-written pods often lacks the list.
     """
     if pod.spec.containers and not pod.status.container_statuses:
         return False

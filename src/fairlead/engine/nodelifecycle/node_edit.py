@@ -95,7 +95,7 @@ class TaintNoExecute(Struct, frozen=True):
     is_rate_limited: bool
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the command that writes this version of `node`; None if nothing changes."""
+        """Return the command that makes this edit to `node`; None if `node` needs no edit."""
         return _write_taints(node, with_taints(node.spec.taints, (self.key,), NO_EXECUTE, now))
 
 
@@ -105,7 +105,7 @@ class UntaintNoExecute(Struct, frozen=True):
     key: str
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the command that writes this version of `node`; None if nothing changes."""
+        """Return the command that makes this edit to `node`; None if `node` needs no edit."""
         return _write_taints(node, without_taints(node.spec.taints, (self.key,), NO_EXECUTE))
 
 
@@ -113,7 +113,7 @@ class AddNoSchedule(Struct, frozen=True):
     """Adds the required NoSchedule taints that the node lacks (`missing_keys`)."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the command that writes this version of `node`; None if nothing changes."""
+        """Return the command that makes this edit to `node`; None if `node` needs no edit."""
         keys = missing_keys(node)
         return _write_taints(node, with_taints(node.spec.taints, keys, NO_SCHEDULE, now))
 
@@ -122,7 +122,7 @@ class RemoveNoSchedule(Struct, frozen=True):
     """Removes the NoSchedule taints that are no longer required (`stale_keys`)."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the command that writes this version of `node`; None if nothing changes."""
+        """Return the command that makes this edit to `node`; None if `node` needs no edit."""
         return _write_taints(node, without_taints(node.spec.taints, stale_keys(node), NO_SCHEDULE))
 
 
@@ -132,7 +132,7 @@ class CopyLabels(Struct, frozen=True):
     copies: tuple[tuple[str, str], ...]
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the command that writes this version of `node`; None if nothing changes."""
+        """Return the command that makes this edit to `node`; None if `node` needs no edit."""
         labels = stale_labels(node, self.copies)
         return PatchObject(node_ref(node), {"metadata": {"labels": labels}}) if labels else None
 

@@ -311,7 +311,7 @@ def _wanted(model: ClusterModel) -> dict[WorkloadRef, int]:
 
     The number is `spec.replicas`, or `spec.parallelism` of a Job that is not suspended. DaemonSets
     and workloads in namespaces that are being deleted are left out. ReplicaSets whose Deployment or
-    Rollout the model lacks create their pods, too. Their pods count for this workload.
+    Rollout the model lacks create their pods, too. Their pods count for that Deployment or Rollout.
     """
     wanted = dict[WorkloadRef, int]()
     of_replica_sets: Counter[WorkloadRef] = Counter()
