@@ -118,8 +118,9 @@ def elastic_fit(
     if profile is not None and not preempts:
         scheduler = _SCHEDULER
         experiment = _with_profile(experiment, profile)
-    alone = replace(experiment, steps_begin=None)
-    rest = run_experiment(alone, "without the new pods", progress).outcome.rest
+    # Nodes that the autoscaler removes anyway must not count for its limits.
+    without_pods = replace(experiment, steps_begin=None)
+    rest = run_experiment(without_pods, "without the new pods", progress).outcome.rest
     experiment = replace(experiment, steps_begin=rest.after or 0)
     kept = min(source.kept_pods, pods_max)
     counts = [kept] if kept else []

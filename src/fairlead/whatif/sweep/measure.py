@@ -42,7 +42,7 @@ def _count(name: str) -> Callable[[Json], int]:
     return lambda result: len(result[name])
 
 
-def _important(name: str) -> Callable[[Json], int]:
+def _not_negative(name: str) -> Callable[[Json], int]:
     """Return a function that counts the pods in the list `name` without a negative priority."""
     return lambda result: sum(one["priority"] >= 0 for one in result[name])
 
@@ -74,8 +74,8 @@ def _lost(result: Json) -> int | None:
     """
     if result.get("outage") is None:
         return None
-    important = (one for one in result["outage"]["lost"] if one["priority"] >= 0)
-    return sum(LossCause(one["cause"]).is_loss for one in important)
+    found = (one for one in result["outage"]["lost"] if one["priority"] >= 0)
+    return sum(LossCause(one["cause"]).is_loss for one in found)
 
 
 def _short(result: Json) -> float | None:
@@ -99,14 +99,14 @@ def _share(resource: str) -> Callable[[Json], float | None]:
 
 # The first measure in which two cases differ decides which case is worse.
 MEASURES: Final = (
-    Measure("pending", "pods pending at the end", _important("pending"), is_damage=True),
+    Measure("pending", "pods pending at the end", _not_negative("pending"), is_damage=True),
     Measure("lost", "pods of failed nodes not back", _lost, is_damage=True),
     Measure("undrained", "pods that a drain did not remove", _count("undrained"), is_damage=True),
     Measure(
         "pdb_breaches", "pods displaced against a budget", _count("pdb_breaches"), is_damage=True
     ),
-    Measure("evicted", "pods evicted", _important("evicted"), is_damage=True),
-    Measure("preempted", "pods preempted", _important("preempted"), is_damage=True),
+    Measure("evicted", "pods evicted", _not_negative("evicted"), is_damage=True),
+    Measure("preempted", "pods preempted", _not_negative("preempted"), is_damage=True),
     Measure("displaced_again", "loops of displaced pods", _loops, is_damage=True),
     Measure(
         "waited_longest_s",

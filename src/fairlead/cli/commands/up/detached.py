@@ -41,7 +41,7 @@ _LOG_BYTES_MAX: Final = 1 << 16
 _STDIN: Final = 0
 _DESCRIPTOR_PATH: Final = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 _STATE_BYTES_MAX: Final = 1 << 16
-_OTHER_PROCESS: Final = "end the process that has this file open"
+_END_HOLDER: Final = "end the process that has this file open"
 DETACH: Final = "--detach"
 DOWN_NAME_HELP: Final = "End the cluster that `fairlead up --detach --name NAME` started."
 
@@ -65,7 +65,8 @@ def start_detached(options: UpOptions) -> int:
     Waits until the cluster is ready or has failed. The new process gets the arguments of this
     process, except --detach. Raises InputError if an option is invalid, or if `options` contain a
     command to run with the cluster. Also raises InputError if this user already has a cluster of
-    this name in the background, or if the new process ends without an error.
+    this name in the background, or if the new process ends before the cluster is ready and prints
+    no error.
     """
     options.check()
     if options.command:
@@ -184,7 +185,7 @@ def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
         try:
             os.kill(cluster.pid, signal.SIGTERM)
         except OSError as cause:
-            problem = f"process {cluster.pid} cannot be ended ({cause.strerror}); {_OTHER_PROCESS}"
+            problem = f"process {cluster.pid} cannot be ended ({cause.strerror}); {_END_HOLDER}"
             raise InputError(str(_path(name, ".json")), problem) from None
         deadline = time.monotonic() + STOP_SECONDS_MAX  # noqa: TID251 - of another process
         while not _is_locked_by_us(state):
@@ -282,7 +283,7 @@ def _read(state: int, name: str) -> DetachedCluster | None:
     try:
         return msgspec.json.decode(content, type=DetachedCluster)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        problem = f"is damaged, so the process of the cluster is unknown; {_OTHER_PROCESS}"
+        problem = f"is damaged, so the process of the cluster is unknown; {_END_HOLDER}"
         raise InputError(str(_path(name, ".json")), problem) from None
 
 

@@ -302,10 +302,10 @@ def _data_of(claim: DeletedClaim) -> str:
         return "-"
     if not claim.reclaim_policy:
         return "unknown reclaim policy"
-    is_kept = "kept" if claim.keeps_data else "deleted"
+    data = "kept" if claim.keeps_data else "deleted"
     if claim.is_in_use and not claim.keeps_data:
-        is_kept = "deleted when no pod uses it"
-    return f"{is_kept} (reclaim policy {claim.reclaim_policy})"
+        data = "deleted when no pod uses it"
+    return f"{data} (reclaim policy {claim.reclaim_policy})"
 
 
 def _first_name(names: Sequence[str]) -> str:
