@@ -164,10 +164,9 @@ class ConsolidationSearch:
     """Finds which of `nodes` can be removed, and why others stay; the model does not change.
 
     None of `nodes` is virtual (`machines`). `rules` and the budgets of `planner` can forbid the
-    removal of a node. `prices` maps nodes to
-    hourly prices. Of several plans, the one whose nodes have the highest total price is taken. If
-    there are no prices, the plan with the most nodes is taken. `planner.deletes_nodes` is set,
-    because the chosen nodes are deleted after their drain.
+    removal of a node. `prices` maps nodes to hourly prices. Of several plans, the one whose nodes
+    have the highest total price is taken. If there are no prices, the plan with the most nodes is
+    taken. `planner.deletes_nodes` is set, because the chosen nodes are deleted after their drain.
     """
 
     def __init__(
@@ -193,7 +192,10 @@ class ConsolidationSearch:
 
     def plan(self, limit: int | None = None) -> ConsolidationPlan:
         """Return a plan that removes at most `limit` nodes, still without reasons (`explained`)."""
-        choice = self._search.best(limit)
+        return self.plan_of(self._search.best(limit), limit)
+
+    def plan_of(self, choice: RemovalChoice, limit: int | None = None) -> ConsolidationPlan:
+        """Return the plan of `plan` for a `choice` of at most `limit` nodes."""
         plan = placed_drains(self._planner, choice.chosen, self._progress)
         plan.blocked_flags = ()  # chosen nodes that cannot be emptied are not blocked, but needed
         left_out = sum(is_virtual(one.labels) for one in self._planner.model.table.nodes())

@@ -94,14 +94,6 @@ def test_pods_of_the_emptiest_nodes_move_to_the_other_nodes(planner, make):
     assert len(found.needed) == 2
 
 
-class TwoNodes:
-    """A search that chooses nodes a and b."""
-
-    def best(self, limit):
-        """Return the choice."""
-        return RemovalChoice(["a", "b"])
-
-
 def test_a_chosen_node_that_cannot_be_emptied_is_not_called_blocked(planner, make):
     """Node c takes the pod of only one of the nodes; kubectl needs a flag for each of them."""
     nodes = [make.node(name, cpu="4") for name in "abc"]
@@ -109,8 +101,7 @@ def test_a_chosen_node_that_cannot_be_emptied_is_not_called_blocked(planner, mak
     made = planner(*nodes, *deployment(make, "web", ["a", "b"], cpu="3"), *agents)
     rules = AutoscalerRules(AutoscalingOptions(), [], made.model.now)
     search = ConsolidationSearch(made, rules, ["a", "b", "c"], {}, NoProgress())
-    search._search = TwoNodes()
-    found = search.explained(search.plan())
+    found = search.explained(search.plan_of(RemovalChoice(["a", "b"])))
     assert (found.removable, found.needed) == (["a"], ["b"])
     findings = consolidate_answer(found, made.model, "dump.json", ()).findings
     assert "kubectl drain needs --ignore-daemonsets (1 pod)." in findings
