@@ -331,8 +331,8 @@ def _without_change(
     `script` is the change, which matters in four ways. First, `conditions.load` may name a
     workload that the change creates. Second, the instance types are also for NodePools that the
     change creates. Third, the notes about nodes that were being removed say whether the change
-    deletes these nodes. Fourth, both runs try the next pods of workloads whose
-    admission the change may alter.
+    deletes these nodes. Fourth, both runs try the next pods of workloads whose admission the change
+    may alter.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale, script.written),

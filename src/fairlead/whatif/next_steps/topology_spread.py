@@ -302,9 +302,8 @@ def _honoring_taints(
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
-    empty = (
-        "" if context.answer.change.cordon else ", without pods"
-    )  # cordoned nodes keep their pods
+    # Cordoned nodes keep their pods.
+    empty = "" if context.answer.change.cordon else ", without pods"
     until = ", while their Node objects exist" if are_failed else ""
     domains = _domains_in_service(counting, context)
     but = ""

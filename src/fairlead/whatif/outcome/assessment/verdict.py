@@ -392,13 +392,11 @@ def _data_deleted(effect: Effect) -> str | None:
 def data_deletion(claims: Iterable[DeletedClaim]) -> str | None:
     """Return sentences about the deleted `claims` whose data is lost; None if there are none."""
     lost = [one for one in claims if not one.keeps_data]
-    return (
-        " ".join(
-            f"{_deletion(found)}, {_lost_data(found)}: {_names([one.claim for one in found])}."
-            for found in _by_use(lost)
-        )
-        or None
-    )
+    sentences = [
+        f"{_deletion(found)}, {_lost_data(found)}: {_names([one.claim for one in found])}."
+        for found in _by_use(lost)
+    ]
+    return " ".join(sentences) or None
 
 
 def _by_use(claims: Sequence[DeletedClaim]) -> Iterator[list[DeletedClaim]]:
@@ -425,13 +423,11 @@ def _lost_data(lost: Sequence[DeletedClaim]) -> str:
 
 def _claims_deleted(effect: Effect) -> str | None:
     kept = [one for one in effect.deleted_claims if one.keeps_data]
-    return (
-        " ".join(
-            f"{_deletion(found)}, and no volume: {_names([one.claim for one in found])}."
-            for found in _by_use(kept)
-        )
-        or None
-    )
+    sentences = [
+        f"{_deletion(found)}, and no volume: {_names([one.claim for one in found])}."
+        for found in _by_use(kept)
+    ]
+    return " ".join(sentences) or None
 
 
 def _claims(claims: Sequence[DeletedClaim]) -> str:
