@@ -123,7 +123,12 @@ def what_if(
     causes = _waiting_notes(effect)
     unsettled = after.unsettled("--horizon")
     notes = [*causes, unsettled] if unsettled else [*causes]
-    notes += [*_type_note(after), *_drift_note(after), *_expiry_note(snapshot, before)]
+    notes += [
+        *_overcommitted_note(before, after),
+        *_type_note(after),
+        *_drift_note(after),
+        *_expiry_note(snapshot, before),
+    ]
     notes += [*_held_by_budgets(after), *_failed_before_change(change, before)]
     notes += _failed_without_change(change, before)
     notes += _controller_notes(change, effect, snapshot)
@@ -362,6 +367,28 @@ def _drift_note(after: RunOutcome) -> list[str]:
         return []
     nodes = counted(len(drifted), "drifted node")
     return [f"At the end, Karpenter has not replaced {nodes}: {listed(drifted)}."]
+
+
+def _overcommitted_note(before: RunOutcome, after: RunOutcome) -> Iterator[str]:
+    """Yield a note about nodes that the change makes too small for the pods that run on them.
+
+    upstream: kubelet.go: HandlePodAdditions; a kubelet that restarts admits all its pods again.
+    """
+    known = {one.name: one for one in before.nodes}
+    found = {
+        one.name: resources
+        for one in after.nodes
+        if (resources := one.overcommitted) and not known.get(one.name, one).overcommitted
+    }
+    if found:
+        nodes = listed([f"{name} ({', '.join(resources)})" for name, resources in found.items()])
+        have, kubelet = "the node has", "the kubelet restarts, it refuses"
+        if len(found) > 1:
+            have, kubelet = "these nodes have", "the kubelets restart, they refuse"
+        yield (
+            f"The pods on {nodes} request more than {have}. They keep running, but if {kubelet} "
+            "pods that do not fit."
+        )
 
 
 def _type_note(after: RunOutcome) -> Iterator[str]:

@@ -63,6 +63,22 @@ def test_new_nodes_take_pods_that_are_pending(ask, make):
     assert new.labels == {**POOL, "kubernetes.io/hostname": "new-node-1"}
 
 
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        ("a", "a (cpu) request more than the node has. They keep running, but if the kubelet "),
+        ("ab", "a (cpu), b (cpu) request more than these nodes have. They keep running, but if "),
+    ],
+)
+def test_nodes_that_become_too_small_for_their_pods_are_named(ask, make, nodes, says):
+    pods = [make.pod(f"p{name}", node_name=name, cpu="2") for name in "ab"]
+    edits = tuple(f"node/{name}:status.allocatable.cpu=1" for name in nodes)
+    cluster = (make.node("a"), make.node("b"), *pods)
+    notes = ask(cluster, set=edits).changed.notes
+    assert any(note.startswith(f"The pods on {says}") for note in notes)
+    assert not any("request more" in note for note in ask(cluster, cordon=("a",)).changed.notes)
+
+
 def test_several_nodes_are_copied_in_turn(ask, make):
     models = [make.node("a", zone="1"), make.node("b", cpu="8", zone="2")]
     answer = ask(models, add_nodes=5, like="a,b")

@@ -240,6 +240,15 @@ class NodeEnd(Struct, frozen=True, kw_only=True):
         return bool(self.taints)
 
     @property
+    def overcommitted(self) -> list[str]:
+        """The resources of which the pods on the node request more than is allocatable."""
+        return [
+            name
+            for name, amount in self.requested.items()
+            if amount > self.allocatable.get(name, 0)
+        ]
+
+    @property
     def is_schedulable(self) -> bool:
         """Whether the node is ready and not cordoned."""
         return self.is_ready and not self.unschedulable
