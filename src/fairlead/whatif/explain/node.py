@@ -9,7 +9,7 @@ the scheduler places a replacement. If the replacement fits no node, preemption 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -62,6 +62,7 @@ from fairlead.whatif.result.tabular_answer import (
     NUMBER,
     ResultColumn,
     ResultTable,
+    Row,
     TabularAnswer,
 )
 from fairlead.whatif.run.capacity.device_use import devices_of
@@ -79,6 +80,7 @@ _POD_COLUMNS: Final = (
 )
 _BLOCKER_COLUMNS: Final = (
     ResultColumn("pod", "pod", NAME),
+    ResultColumn("pending", "pending", NUMBER),
     ResultColumn("owner", "who decides", NAME, rank=1),
     ResultColumn("why", "why"),
 )
@@ -137,6 +139,7 @@ def explain_node(
     unplaced = unplaced_blockers(planner, emptied) if isinstance(emptied, Blocker) else []
     blockers = [*refused, *unplaced]
     blocked = {one.pod: one for one in reversed(refused)}  # the first blocker of each pod
+    pending = _pending(planner, name) if unplaced else {}
     targets = _targets(emptied) if not blockers else {}
     rows = [
         {
@@ -160,7 +163,7 @@ def explain_node(
         notes = (*notes, _STAYS_SO.format(name=name, dump=snapshot.words))
     edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
     # The state of a node that is not Ready is more important than whether it can be drained.
-    first = [*_unready(info.node), _verdict(name, emptied, refused, unplaced)]
+    first = [*_unready(info.node), _verdict(name, emptied, refused, unplaced, pending)]
     return TabularAnswer(
         kind="NodeExplanation",
         source=snapshot.source,
@@ -177,7 +180,7 @@ def explain_node(
         ),
         tables=(
             ResultTable("blockers", f"what blocks a drain of {name}", _BLOCKER_COLUMNS,
-                      [_blocker_row(one) for one in blockers]),
+                      [_blocker_row(one, pending) for one in blockers]),
             ResultTable("edits", "changes that would help", _EDIT_COLUMNS,
                       [{"edit": edit} for edit in edits], shown=3, has_remedies=True),
             removal_table(planner.model, info.node, [pod.pod for pod in pods], snapshot),
@@ -208,6 +211,7 @@ def _verdict(
     emptied: PlannedDrain | Blocker,
     refused: Sequence[Blocker],
     unplaced: Sequence[Blocker],
+    pending: Mapping[str, Sequence[str]],
 ) -> str:
     if refused and refused[0].cause is BlockCause.SILENT:
         return f"{name} cannot be drained now: {refused[0].why}."
@@ -220,7 +224,7 @@ def _verdict(
         pods = counted(len({one.pod for one in refused}), "pod")
         return f"{name} cannot be drained now: {owners[0]}{more} {verb} the eviction of {pods}."
     if isinstance(emptied, Blocker):
-        return _pending_after_drain(name, unplaced)
+        return _pending_after_drain(name, unplaced, pending)
     if not emptied.leaving:
         return f"{name} can be drained: no pod on it has to move."
     provided = ""
@@ -235,20 +239,50 @@ def _verdict(
     return f"{name} can be drained{provided}{moves}{f', but {harm}' if harm else ''}."
 
 
-def _pending_after_drain(name: str, unplaced: Sequence[Blocker]) -> str:
-    """Return the sentence that the pods of `unplaced` fit on no node after a drain of `name`."""
-    preempting = sum(one.preempts for one in unplaced)
-    if len(unplaced) == 1:
-        [one] = unplaced
+def _pending(planner: DrainPlanner, name: str) -> dict[str, list[str]]:
+    """Return the pods that fit on no node after a drain of `name`, by workload.
+
+    The pods are placed in the order of the scheduling queue, as in a real drain.
+    """
+    with planner.model.hypothesis():
+        pods = planner.evicted(name)
+        planner.clear(name, pods)
+        _, left = planner.place(name, planner.replaced(pods))
+    found: dict[str, list[str]] = {}
+    for one in left:
+        found.setdefault(one.workload, []).append(one.pod.key)
+    return found
+
+
+def _pending_after_drain(
+    name: str, unplaced: Sequence[Blocker], pending: Mapping[str, Sequence[str]]
+) -> str:
+    """Return the sentence that the pods of `unplaced` fit on no node after a drain of `name`.
+
+    `pending` has all these pods, by workload (`_pending`). A workload of `unplaced` is missing
+    there if its pods fit, but only because the pods of another workload of `unplaced` do not.
+    """
+    stuck = [one for one in unplaced if one.workload in pending] or list(unplaced)
+    counts = [len(pending.get(one.workload, ())) or 1 for one in stuck]
+    names = listed(
+        [
+            one.pod if count == 1 else f"{count:,} pods of {one.workload}"
+            for one, count in zip(stuck, counts, strict=True)
+        ]
+    )
+    preempting = sum(one.preempts for one in stuck)
+    if len(stuck) == 1:
+        why = stuck[0].why
         if preempting:
-            return f"After a drain of {name}, {one.pod} fits on no node: {one.why}."
-        return f"A drain of {name} would leave {one.pod} pending: {one.why}."
-    names, count = listed([one.pod for one in unplaced]), len(unplaced)
+            fit = "fits" if counts == [1] else "fit"
+            return f"After a drain of {name}, {names} {fit} on no node: {why}."
+        return f"A drain of {name} would leave {names} pending: {why}."
+    which_pods = f"{sum(counts):,} pods of {len(stuck):,} workloads"
     if not preempting:
-        return f"A drain of {name} leaves pods of {count} workloads pending: {names}."
-    which = "They" if preempting == count else f"Those of {counted(preempting, 'workload')}"
+        return f"A drain of {name} leaves {which_pods} pending: {names}."
+    which = "They" if preempting == len(stuck) else f"Those of {counted(preempting, 'workload')}"
     return (
-        f"After a drain of {name}, pods of {count} workloads fit on no node: {names}. "
+        f"After a drain of {name}, {which_pods} fit on no node: {names}. "
         f"{which} would preempt pods of lower priority."
     )
 
@@ -433,9 +467,12 @@ def _destination(planner: DrainPlanner, node: str, pod: PodInfo) -> str:
     return f"no: {short_reason(decision.message)}"
 
 
-def _blocker_row(one: Blocker) -> dict[str, str]:
+def _blocker_row(one: Blocker, pending: Mapping[str, Sequence[str]]) -> Row:
+    """Return the row of a blocker; `pending` has the pods without a node, by workload."""
+    is_unplaced = one.cause in UNPLACED
     return {
         "pod": one.pod,
+        "pending": len(pending.get(one.workload, ())) if is_unplaced else None,
         "owner": one.owner,
         "cause": one.cause.value,
         "why": one.why,

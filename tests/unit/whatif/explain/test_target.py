@@ -16,7 +16,9 @@ from fairlead.whatif.input.error import InputError
 
 ZONE = "topology.kubernetes.io/zone"
 READY = [{"type": "Ready", "status": "True"}]
-FIT_NOWHERE = "After a drain of a, pods of 2 workloads fit on no node: default/web-1, default/web-2"
+FIT_NOWHERE = (
+    "After a drain of a, 2 pods of 2 workloads fit on no node: default/web-1, default/web-2"
+)
 
 
 def replica(make, number, node, *, ready=True, cpu="1", **spec):
@@ -212,7 +214,7 @@ def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explai
         "default/web-1": "yes, to b",
     }
     answer = explained("node/a", *nodes, *(replica(make, n, "a") for n in range(3)), huge)
-    assert answer.verdict.startswith("A drain of a would leave default/web-1 pending: Insufficient")
+    assert answer.verdict.startswith("A drain of a would leave 2 pods of rs/default/web pending: ")
     assert not answer.facts["can_be_drained"]
     assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each pod alone
 
@@ -289,7 +291,7 @@ def test_a_node_says_that_a_drain_needs_preemption(explained, make):
 @pytest.mark.parametrize(
     ("high", "says"),
     [
-        (0, "A drain of a leaves pods of 2 workloads pending: default/web-1, default/web-2."),
+        (0, "A drain of a leaves 2 pods of 2 workloads pending: default/web-1, default/web-2."),
         (1, f"{FIT_NOWHERE}. Those of 1 workload would preempt pods of lower priority."),
         (2, f"{FIT_NOWHERE}. They would preempt pods of lower priority."),
     ],
@@ -305,6 +307,23 @@ def test_the_pods_of_several_workloads_may_preempt_after_a_drain(explained, make
         )
     objects.append(make.pod("other", node_name="b", owner="other", cpu="3500m"))
     assert explained("node/a", *objects).verdict == says
+
+
+def test_a_node_counts_all_pods_that_a_drain_leaves_pending(explained, make):
+    """`b` has room for one replica; `huge`, which comes first, fits nowhere."""
+    nodes = [make.node("a", cpu="16"), make.node("b")]
+    huge = make.pod("huge", node_name="a", owner="rs", cpu="9", priority=9)
+    pods = [replica(make, number, "a", cpu="2500m") for number in range(3)]
+    answer = explained("node/a", *nodes, huge, replica_set(make, 3), *pods)
+    assert answer.verdict == (
+        "A drain of a leaves 3 pods of 2 workloads pending: default/huge, 2 pods of rs/default/web."
+    )
+    assert {row["pod"]: row["pending"] for row in rows(answer, "blockers")} == {
+        "default/huge": 1,
+        "default/web-1": 2,
+    }
+    answer = explained("node/a", *nodes, replica_set(make, 3), *pods)
+    assert answer.verdict.startswith("A drain of a would leave 2 pods of rs/default/web pending: ")
 
 
 def test_a_node_says_which_budget_blocks_its_drain(explained, make):

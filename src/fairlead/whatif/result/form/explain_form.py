@@ -234,6 +234,13 @@ class NodeBlockerForm(Struct, forbid_unknown_fields=True):
     """A pod that blocks the drain of the node."""
 
     pod: Annotated[str, about('the pod that blocks the drain; `""` for the node itself')]
+    pending: Annotated[
+        int | None,
+        about(
+            "number of pods of the same workload, with this pod, that fit on no other node after "
+            "the drain; `null` for reasons other than missing room"
+        ),
+    ]
     owner: Annotated[str, about("the object to change")]
     cause: Annotated[str, about("the kind of the reason")]
     why: Annotated[str, about("the reason")]
