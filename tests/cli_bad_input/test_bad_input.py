@@ -1056,7 +1056,7 @@ CASES = [
     change("scale without a kind", "--scale shop/web=2",
            "--scale: unknown kind 'shop'; did you mean deployment/shop/web?"),
     change("scale an unknown kind", "--scale cow/web=2",
-           "known: deployment, replicaset, replicationcontroller, statefulset; such as deployment"),
+           "known: deployment, replicaset, replicationcontroller, statefulset"),
     change("add nodes like nothing", "--add-nodes 2", "--add-nodes: needs --like NODE, or"),
     change("copy a node no time", "--add-nodes 2 --like n1:0,n1",
            "--like: 'n1:0' is neither a node nor NODE:N with N from 1 to 100000"),

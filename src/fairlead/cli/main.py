@@ -541,7 +541,7 @@ def _usage_error(cause: CycloptsError, tokens: Sequence[str]) -> str:
     from fairlead.whatif.input.error import one_line
 
     match cause:
-        case UnknownOptionError(token=token) if (token.keyword or token.value).startswith("--"):
+        case UnknownOptionError(token=token):
             return _not_an_option((token.keyword or token.value).partition("=")[0], tokens)
         case UnusedCliTokensError(unused_tokens=[str(first), *_]):
             return _unknown_option(tokens) or (

@@ -4,6 +4,7 @@
 2  the command has an option with nearly the same spelling    --drian: did you mean --drain?
 3  other commands have the option                             it is an option of fairlead whatif
    (for --apply of a planning command, with further text)     ...; to add new objects, put ...
+   (for --namespace of fairlead explain, with further text)   ...; a name can contain ...
 4  options of the command begin with the text                 --fail: did you mean --fail-on, ...?
 5  the command has an option with a similar spelling          did you mean --nodes?
 """
@@ -24,6 +25,9 @@ _OF_SCENARIOS: Final = ("simulate", "sweep")
 _PLANS: Final = ("fit", "size", "consolidate", "rebalance", "drain-plan", "upgrade-check")
 _INSTEAD_OF_APPLY: Final = (
     "; to add new objects, put the dump and their file into one folder, and name it as SNAPSHOT"
+)
+_INSTEAD_OF_NAMESPACE: Final = (
+    "; a name can contain the namespace (deploy/store/web), and pods means those of all namespaces"
 )
 _SCENARIO_FIELDS: Final = {
     "--config": "settings.scheduler",
@@ -66,16 +70,26 @@ def option_hint(
     if command in _OF_SCENARIOS and option in _SCENARIO_FIELDS:
         return f"use the scenario's field {_SCENARIO_FIELDS[option]}"
     known = sorted(own)
+    if option == "-n" and "--namespace" in known:
+        return "did you mean --namespace?"
     nearly_equal = get_close_matches(option, known, n=1, cutoff=_SIMILARITY_MIN)
     longer = [one for one in known if one.startswith(option)]
     if nearly_equal:
         return _did_you_mean(longer if nearly_equal[0] in longer else nearly_equal)
     if others := commands_with(option):
-        way = _INSTEAD_OF_APPLY if command in _PLANS and option == "--apply" else ""
-        return f"it is an option of fairlead {listed(others, _NAMED_MAX)}{way}"
+        return f"it is an option of fairlead {listed(others, _NAMED_MAX)}{_way(command, option)}"
     if longer and len(option) >= _BEGINNING_MIN:
         return _did_you_mean(longer)
     return _did_you_mean(get_close_matches(option, known, n=1, cutoff=_SIMILAR))
+
+
+def _way(command: str, option: str) -> str:
+    """Return how a user of `command` can do what other commands do with `option`, or ""."""
+    if command in _PLANS and option == "--apply":
+        return _INSTEAD_OF_APPLY
+    if command == "explain" and option in ("-n", "--namespace"):
+        return _INSTEAD_OF_NAMESPACE
+    return ""
 
 
 def _did_you_mean(options: Collection[str]) -> str:

@@ -60,3 +60,15 @@ def test_a_plan_reads_new_objects_from_the_folder_of_the_dump() -> None:
     assert hint == f"it is an option of fairlead whatif, explain; {way}"
     other = option_hint("top", "--apply", OWN, lambda _: ["whatif"])
     assert other == "it is an option of fairlead whatif"
+
+
+@pytest.mark.parametrize(
+    ("command", "own", "hint"),
+    [
+        ("explain", OWN, "it is an option of fairlead whatif; a name can contain the namespace "),
+        ("drain-plan", OWN, "it is an option of fairlead whatif"),
+        ("top", (*OWN, "--namespace"), "did you mean --namespace?"),
+    ],
+)
+def test_a_command_without_the_short_option_for_namespaces(command, own, hint) -> None:
+    assert option_hint(command, "-n", own, lambda _: ["whatif"]).startswith(hint)

@@ -19,6 +19,7 @@ from msgspec import Struct
 from fairlead.api.objects import LabelSelector, Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.defaulting.definition import DefinitionNames
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -234,6 +235,7 @@ class Inventory:
         if parts is None:
             others = self._namesakes(namespace, text, expected)
             hint = f"; did you mean {', '.join(others)}?" if others else ""
+            hint = hint or self._of_kind_alone(text, namespace, expected)
             return f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME{hint}"
         kind = self._kind(*parts)
         if kind is None:
@@ -249,6 +251,25 @@ class Inventory:
                 return f"the dump lacks {owner}, the owner of pod/{pod.key}{self.remedy(kind)}"
         others = self._namesakes(namespace, name, expected, kind.kind)
         return f"there is no {kind.kind} {full_name}{self._similar(kind, name, others)}"
+
+    def _of_kind_alone(self, text: str, namespace: str, expected: Sequence[Kind]) -> str:
+        """Return a hint with a few objects of the kind `text`; "" if `text` is no kind.
+
+        Also return "" if only other built-in kinds are `expected`. If `namespace` is not empty,
+        only its objects are named.
+        """
+        kind = self._kind(text)
+        if kind is None or (expected and kind not in expected and not is_custom(kind.api_version)):
+            return ""
+        found = sorted(
+            one.ref.key
+            for one in self.of_kind(kind)
+            if not (namespace and kind.namespaced) or one.ref.namespace == namespace
+        )
+        if not found:
+            return f" ({self.absence(kind)})"
+        names = [f"{text}/{key}" for key in found]
+        return f"; name one of them: {listed(names)}" if len(names) > 1 else f"; try {names[0]}"
 
     def _pod_of_absent(self, kind: Kind, namespace: str, name: str) -> Pod | None:
         """Return the first pod whose owner references or labels name a missing workload.
@@ -418,10 +439,7 @@ class Inventory:
             kinds = sorted({kind.kind.lower() for kind in (*KINDS, *self.kinds)})
             nearest = difflib.get_close_matches(first, kinds, n=1)
             return f"did you mean {nearest[0]}?" if nearest else _NO_SUCH_KIND
-        known = known_names(first, (kind.kind.lower() for kind in expected))
-        if "/" not in rest and not known.startswith("did you mean"):
-            return f"{known}; such as {expected[0].kind.lower()}/{text}"
-        return known
+        return known_names(first, (kind.kind.lower() for kind in expected))
 
     def _owned_by(self, kind_name: str, key: str, expected: Sequence[Kind]) -> str:
         """Return `kind/namespace/name` of an object that a missing object controls, or "".

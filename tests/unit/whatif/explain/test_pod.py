@@ -316,7 +316,7 @@ def test_the_explanation_of_a_gated_pod_names_its_scheduling_gates(explained, ma
     [
         ("pod/none", "explain: there is no Pod none; did you mean default/done? known: default/do"),
         ("default/done", "explain: unknown kind 'default'; did you mean pod/default/done?"),
-        ("shop/web", "explain: unknown kind 'shop'; known: pod; such as pod/shop/web"),
+        ("shop/web", "explain: unknown kind 'shop'; known: pod"),
         ("node/n", "explain: Node n is not a Pod"),
         ("web", "explain: 'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
         ("pod/done", "Pod default/done: status.phase: has completed"),

@@ -70,6 +70,7 @@ def test_a_namespace_limits_short_names(inventory):
         ("deplyo/web", "unknown kind 'deplyo'; did you mean deployment?"),
         ("database/shop/db", "unknown kind 'database'; no built-in kind has this name, and the"),
         ("web", "'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
+        ("sts", "'sts' is not KIND/NAME or KIND/NAMESPACE/NAME (the cluster has no StatefulSet)"),
         ("deploy/", "'deploy/' is not KIND/NAME"),
         ("a/b/c/d", "'a/b/c/d' is not KIND/NAME"),
     ],
@@ -78,6 +79,22 @@ def test_an_absent_object_is_refused_with_the_nearest_name(inventory, text, prob
     with pytest.raises(InputError) as refused:
         inventory.find("--delete", text)
     assert str(refused.value).startswith(f"--delete: {problem}")
+
+
+def test_a_kind_without_a_name_is_refused_with_names_of_expected_kinds(inventory):
+    def problem(*arguments, **options):
+        with pytest.raises(InputError) as refused:
+            inventory.find("explain", *arguments, **options)
+        return refused.value.problem.partition("NAMESPACE/NAME")[2]
+
+    assert problem("widget") == "; try widget/w"
+    nodes = (POD, find_kind("nodes"))
+    assert problem("deploy") == (
+        "; name one of them: deploy/default/web, deploy/shop/api, deploy/shop/web"
+    )
+    assert problem("no", expected=nodes) == "; name one of them: no/n1, no/n2, no/n3"
+    assert problem("deploy", expected=nodes) == ""
+    assert problem("deploy", "default") == "; try deploy/default/web"
 
 
 def test_an_object_that_a_missing_custom_resource_owns_is_suggested(make, found):

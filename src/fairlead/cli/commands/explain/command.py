@@ -171,8 +171,8 @@ def explain(
         option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have such an object. Without a name, pods, nodes, pc and queues mean all
-        pods, all nodes, all PriorityClasses and all queues.
+        several namespaces have such an object. Without a name, pods, nodes, pc, quota and queues
+        mean all pods, all nodes, all PriorityClasses, all ResourceQuotas and all queues.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,
