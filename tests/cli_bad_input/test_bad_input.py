@@ -1204,6 +1204,7 @@ CASES = [
     ),
     change("an instant of nothing", "--cordon n1 --at 5m", "--at: needs --fail-zone"),
     change("a manner of nothing", "--flap n1 --how paused", "--how: needs --fail-zone"),
+    change("a bad time of nothing", "--drain n1 --for 5min", "--for: '5min' is not a duration"),
     change("a time of nothing", "--drain n1 --for 5m",
            "--max-unavailable (--max-unavailable 1 drains one node at a time)"),
     change("turns of nobody", "--max-unavailable 1", "--max-unavailable: needs --drain"),

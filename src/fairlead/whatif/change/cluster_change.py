@@ -533,6 +533,7 @@ def _refuse_misplaced_pace(change: ClusterChange) -> None:
     """Raise InputError if --for or --max-unavailable is set without the options that it needs."""
     if change.max_unavailable is not None and not change.drain:
         raise InputError("--max-unavailable", "needs --drain")
+    option_duration("--for", change.lasts)  # a wrong value is reported before a missing option
     if change.lasts and change.max_unavailable is None and not change.failures.is_any:
         problem = "needs failing nodes or --max-unavailable"
         if change.drain:
