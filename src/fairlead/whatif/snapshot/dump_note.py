@@ -55,6 +55,7 @@ from fairlead.whatif.snapshot.manifest import (
     Manifest,
     ReplicaManifests,
     entries_of,
+    invalid_annotations,
     unknown_annotations,
 )
 from fairlead.whatif.snapshot.samples import samples, valid_view, valid_views
@@ -140,6 +141,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     objects = samples(snapshot.manifests)
     yield from cluster_notes(snapshot)
     yield from unknown_annotations(objects)
+    yield from invalid_annotations(objects)
     yield from unknown_field_notes(objects)
     yield from unknown_kind_notes(objects)
     limits = [one for one in objects if one.kind is LIMIT_RANGE or one.kind is RESOURCE_QUOTA]

@@ -32,6 +32,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.json_template import TemplateRows
+from fairlead.api.text.name_list import listed
 from fairlead.api.text.nesting import is_too_deep
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
@@ -435,12 +436,16 @@ def manifests_of_cluster(
     documents: Iterable[Document],
     namespace: str = DEFAULT_NAMESPACE,
     on_read: OnRead = read_silently,
+    *,
+    is_live: bool = False,
 ) -> Manifests:
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
     `on_read` is called with the progress of reading. Raises InputError for an invalid object, and
     for an object that appears twice. Also raises InputError for a hand-written object with a kind
-    that seems to be misspelled.
+    that seems to be misspelled. `is_live` is set if the objects were just read from a cluster. Then
+    an invalid value in one of Fairlead's annotations is no error, because one user of a cluster
+    would block the questions of all others (`invalid_annotations`).
     """
     found = Manifests(
         one for document in documents for one in _manifests(document, namespace, on_read)
@@ -451,7 +456,8 @@ def manifests_of_cluster(
             continue  # the object is of a known kind and has none of Fairlead's annotations
         if not (manifest.ref.uid or is_served(manifest.kind)) and nearest_kind(manifest.kind):
             require_known_kind(manifest)
-        refuse_invalid_annotations(manifest)
+        if not is_live:
+            refuse_invalid_annotations(manifest)
     return found
 
 
@@ -462,6 +468,25 @@ def refuse_invalid_annotations(manifest: Manifest) -> None:
         raise manifest.refuse(problem, field=FIELD)
     if problem := pod_annotation_problem(value):
         raise manifest.refuse(problem)
+
+
+def invalid_annotations(found: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note for each invalid value of Fairlead's annotations in `found`.
+
+    Only objects of a live cluster can have such a value. The engine ignores it, as in
+    `fairlead up`.
+    """
+    titles: dict[str, list[str]] = {}
+    for one in found:
+        if one.view is not None:  # such an object has none of Fairlead's annotations
+            continue
+        try:
+            refuse_invalid_annotations(one)
+        except InputError as cause:
+            problem = ": ".join(filter(None, (cause.field, cause.problem)))
+            titles.setdefault(problem, []).append(one.title)
+    for problem, objects in titles.items():
+        yield f"{listed(objects, 1)}: {problem}; this value has no effect."
 
 
 def unknown_annotations(found: Iterable[Manifest]) -> Iterator[str]:

@@ -162,17 +162,23 @@ def parse_snapshot(source: str, data: bytes) -> Snapshot:
 def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot:
     """Return the snapshot of a List with the objects `items`, which are JSON texts.
 
-    `metadata` is the metadata of the List, and `source` is the name of the List in messages. Raises
-    InputError.
+    `metadata` is the metadata of the List, and `source` is the name of the cluster in messages. The
+    objects were just read from this cluster. Raises InputError.
     """
     head = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": []}
     with without_collection():
-        snapshot = _snapshot(source, [Document(source, head, Listing(head, items))])
+        snapshot = _snapshot(source, [Document(source, head, Listing(head, items))], is_live=True)
     return _started(snapshot)
 
 
-def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_silently) -> Snapshot:
-    found = manifests_of_cluster(documents, on_read=on_read)
+def _snapshot(
+    source: str,
+    documents: list[Document],
+    on_read: OnRead = read_silently,
+    *,
+    is_live: bool = False,
+) -> Snapshot:
+    found = manifests_of_cluster(documents, on_read=on_read, is_live=is_live)
     refuse_shared_uids(found)
     if not any(entry.kind is NODE for entry in entries_of(found)):
         raise InputError(source, _without_nodes(found))

@@ -34,7 +34,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.pod_columns import encode_columns
+from fairlead.whatif.input.pod_columns import encode_columns, encode_list
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -53,6 +53,7 @@ from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import (
     Snapshot,
     load_objects,
+    parse_snapshot,
     read_snapshot,
     snapshot_of_texts,
     start_of_time,
@@ -477,6 +478,24 @@ def test_notes_about_a_dump_do_not_make_the_replicas():
     assert "_all" not in vars(snapshot.manifests)
     assert snapshot.manifests[0].ref.name
     assert "_all" in vars(snapshot.manifests)
+
+
+def test_an_invalid_annotation_in_a_live_cluster_becomes_a_note():
+    """In a file, it is an error. In a cluster, it would block the questions of all users."""
+    objects = [pod("a"), pod("b"), node()]
+    for one in objects[:2]:
+        one["metadata"]["annotations"] = {"fairlead.dev/run-duration": "xx"}
+    objects[2]["metadata"]["annotations"] = {"fairlead.dev/kubelet": "gone"}
+    texts = texts_of(objects)
+    with pytest.raises(InputError, match=r"Pod shop/a: metadata.annotations\[fairlead.dev/run-d"):
+        parse_snapshot("c", encode_list(texts, {}))
+    snapshot = snapshot_of_texts("c", texts, {})
+    notes = [one for one in dump_notes(snapshot) if "annotations[" in one]
+    assert [(one.partition(": metadata")[0], one.rpartition("; ")[2]) for one in notes] == [
+        ("Pod shop/a and 1 more", "this value has no effect."),
+        ("Node n", "this value has no effect."),
+    ]
+    assert what_if(snapshot, ClusterChange(drain=("n",))).difference
 
 
 def test_a_what_if_does_not_make_the_replicas():
