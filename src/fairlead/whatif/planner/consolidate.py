@@ -137,6 +137,11 @@ class ConsolidationPlan(Struct):
         return self.candidates - self.bound.count
 
     @property
+    def is_about_some(self) -> bool:
+        """Whether the plan chooses only from some of the nodes, because the user selected them."""
+        return self.candidates < self.total
+
+    @property
     def removable(self) -> list[str]:
         """The nodes that can be removed, in the order of their drains."""
         return [drain.node for drain in self.plan.drains]
@@ -475,31 +480,50 @@ def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
 
 
 def _verdict(found: ConsolidationPlan) -> str:
-    count, total = len(found.removable), counted(found.total, "node")
+    count, nodes = len(found.removable), _nodes_of(found)
     if not count:
         # The largest group of nodes with the same causes, if `kubectl drain` ignores all of these
         # causes. A drain by hand could empty these nodes together.
         kept = _kept_only_by(found).items()
         by_hand = max((number for causes, number in kept if causes <= NOT_OF_KUBECTL), default=0)
-        none = "The only node cannot" if found.total == 1 else f"None of {total} can"
+        none = f"None of {nodes} can"
+        if found.candidates == 1:
+            none = f"{nodes if found.is_about_some else 'The only node'} cannot"
         if not by_hand:
             return f"{none} be removed now."
+        could = "it could" if found.candidates == 1 else f"at least {by_hand:,} could"
         return (
-            f"{none} be removed now by the rules of Cluster Autoscaler; at least {by_hand:,} could "
-            "be drained by hand."
+            f"{none} be removed now by the rules of Cluster Autoscaler; {could} be drained by hand."
         )
     share = f"{100 * count / found.total:.0f}%"
+    if found.is_about_some:
+        share += " of all nodes"
+    is_named = found.is_about_some and found.candidates == 1
+    which = nodes if is_named else f"{count:,} of {nodes}"
     if found.plan.runs and found.plan.best is None:
         drains = "its drain is" if count == 1 else "their drains are"
-        return f"{count:,} of {total} could be removed ({share}), but {drains} not safe."
+        return f"{which} could be removed ({share}), but {drains} not safe."
     reservation = "" if found.plan.best is None else image_reservation(found.plan.best)
     if reservation:
-        return f"{count:,} of {total} could be removed ({share}){reservation}."
+        return f"{which} could be removed ({share}){reservation}."
     money = ""
     if found.saving:
         per_month = found.saving * HOURS_PER_MONTH
         money = f", which saves {found.saving:,.2f} per hour ({per_month:,.0f} per month)"
-    return f"{count:,} of {total} can be removed now ({share}){money}."
+    return f"{which} can be removed now ({share}){money}."
+
+
+def _nodes_of(found: ConsolidationPlan) -> str:
+    """Return words for the nodes from which the plan chooses, such as "the 3 selected nodes".
+
+    If the user selected one node, the result is its name.
+    """
+    if not found.is_about_some:
+        return counted(found.total, "node")
+    if found.candidates > 1:
+        return f"the {found.candidates:,} selected nodes"
+    names = (*found.removable, *(one.node for one in found.blockers), *found.needed)
+    return names[0] if names else "The selected node"
 
 
 def _findings(found: ConsolidationPlan) -> list[str]:
@@ -534,7 +558,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         verb = "is" if found.left_out == 1 else "are"
         sentences.append(f"{counted(found.left_out, 'virtual node')} {verb} left out.")
     sentences += _rules_to_ignore(found)
-    sentences.append(_limit(found))
+    sentences += _limit(found)
     return sentences
 
 
@@ -552,11 +576,15 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
         their = "its" if len(needed) == 1 else "their"
         why = f"must stay, because {their} pods would not all run elsewhere"
         groups.append((len(needed), why))
-    others = found.total - len(found.removable)
-    if len(blocked) == found.total > 1:
-        yield f"All {found.total:,} are blocked."
+    others = found.candidates - len(found.removable)
+    if len(blocked) == found.candidates > 1:
+        yield f"All {found.candidates:,} are blocked."
+    elif found.candidates == 1 and not found.removable and groups:
+        yield f"It {groups[0][1]}."
     elif found.removable and len(groups) == 1 and groups[0][0] == others:
-        yield f"The other {'node' if others == 1 else f'{others:,} nodes'} {groups[0][1]}."
+        selected = "selected " if found.is_about_some else ""
+        which = f"{selected}node" if others == 1 else f"{others:,} {selected}nodes"
+        yield f"The other {which} {groups[0][1]}."
     elif groups:
         parts = [f"{count:,} {what}" for count, what in groups]
         yield f"{'Of the others, ' if found.removable else ''}{' and '.join(parts)}."
@@ -616,15 +644,19 @@ def _about_drains_by_hand(found: ConsolidationPlan) -> Iterator[str]:
         )
 
 
-def _limit(found: ConsolidationPlan) -> str:
+def _limit(found: ConsolidationPlan) -> Iterator[str]:
+    """Yield a sentence about the largest number of nodes that any plan could remove.
+
+    Yield nothing if this number is the number of nodes that the user selected.
+    """
     count, candidates, binds = found.bound.count, found.candidates, found.bound.binds
     stay = counted(count, "node")
-    if candidates < found.total:  # nodes that are no candidates stay, too
+    if found.is_about_some:  # nodes that are no candidates stay, too
         which = f"{count:,} of the {candidates:,} nodes" if candidates > 1 else "the only node"
         stay = f"{which} that the plan may remove"
-    if not count and candidates < found.total:
-        why = "it may remove no others"
-    elif not count:
+    if not count and found.is_about_some:
+        return
+    if not count:
         why = "the pods that controllers would create again need none of them"
     elif binds == PODS_PER_NODE:
         why = f"with the limits of pods per node, the pods need {stay}"
@@ -635,7 +667,7 @@ def _limit(found: ConsolidationPlan) -> str:
     else:
         why = f"the pods of {binds} exclude each other on a node, so they need {stay}"
     most = f"more than {counted(found.most, 'node')}" if found.most else "a node"
-    return f"No plan can remove {most}: {why}."
+    yield f"No plan can remove {most}: {why}."
 
 
 def _cause_rows(found: ConsolidationPlan) -> list[Json]:

@@ -726,7 +726,6 @@ def test_the_answer_says_that_all_nodes_are_blocked(planner, make):
     [
         ("ab", "ac", "No plan can remove more than 1 node: {} 1 of the 2 nodes that {}."),
         ("a", "abc", "No plan can remove a node: {} the only node that {}."),
-        ("c", "ab", "No plan can remove more than 1 node: it may remove no others."),
     ],
 )
 def test_the_limit_of_a_plan_for_some_nodes_is_about_these_nodes(planner, make, names, on, limit):
@@ -751,6 +750,43 @@ def test_the_limit_names_no_resource_if_it_is_a_sum_over_groups_of_nodes(planner
         "No plan can remove a node: node selectors and taints restrict pods to groups of nodes, so "
         "they need 4 nodes."
     )
+
+
+TOGETHER = "because their pods would not all run elsewhere."
+
+
+@pytest.mark.parametrize(
+    ("names", "on", "verdict", "findings"),
+    [
+        ("a", "abcd", "a cannot be removed now.", ["It is blocked."]),
+        ("a", "bcd", "a can be removed now (25% of all nodes).", []),
+        ("ab", "abcd", "None of the 2 selected nodes can be removed now.", ["All 2 are blocked."]),
+        (
+            "abc",
+            "acd",
+            "1 of the 3 selected nodes can be removed now (25% of all nodes).",
+            [f"The other 2 selected nodes must stay, {TOGETHER}"],
+        ),
+    ],
+)
+def test_the_answer_about_some_nodes_counts_these_nodes(
+    planner, make, names, on, verdict, findings
+):
+    """Each pod needs a whole node."""
+    made = planner(*map(make.node, "abcd"), *deployment(make, "web", list(on), cpu="4"))
+    found = consolidated(made, names=list(names))
+    answer = consolidate_answer(found, made.model, "", ()).to_json()
+    assert answer["verdict"] == verdict
+    left_out = ("No plan", "Drain it")
+    assert [one for one in answer["findings"] if not one.startswith(left_out)] == findings
+
+
+def test_a_plan_for_some_nodes_without_pods_has_no_limit(planner, make):
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a", "b"], cpu="4"))
+    found = consolidated(made, names=["c"])
+    assert found.most == 1
+    answer = consolidate_answer(found, made.model, "", ()).to_json()
+    assert not [one for one in answer["findings"] if one.startswith("No plan")]
 
 
 @pytest.mark.parametrize("is_assumed", [True, False], ids=["no autoscaler", "an autoscaler"])
