@@ -388,6 +388,9 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
         if labels and differing and (same := len(pools) - len(differing)):
             verb = "pool is" if same == 1 else "pools are"
             print_line(console, f"{same:,} other {verb} as before.", "dim")
+        if answer.effect.is_none and any(one.is_cordoned_anew for one in shown):
+            # No pod has moved, so readers might wonder why the percentages change.
+            print_line(console, "Cordoned nodes do not count in the percentages.", "dim")
 
     least = min(len(rows), POOLS_MIN)
     rank = Rank.VERDICTS if differing else Rank.MOVES

@@ -34,6 +34,16 @@ def test_the_node_table_has_resources_that_only_removed_pods_requested(tmp_path,
     assert shown[at + 1].endswith("50.0% → 0.0%")
 
 
+def test_the_answer_says_why_percentages_change_although_no_pod_moves(capsys):
+    words = "Cordoned nodes do not count in the percentages."
+    run(["whatif", str(STORE), "--cordon", "worker-03", "--no-report"])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1] == "Nothing changes for any pod."
+    assert "81.2% → 82.7%" in shown[shown.index(words) - 1]
+    run(["whatif", str(STORE), "--drain", "worker-03", "--no-report"])
+    assert words not in capsys.readouterr().out
+
+
 def test_a_narrow_screen_shows_every_outcome_by_seed_with_its_amounts(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     change = ["--fail-zone", "west-1b", "--for", "20m", "--seeds", "2"]
