@@ -57,6 +57,7 @@ _ALWAYS: Final = ("cpu", "memory")  # resources of every row
 _NODE: Final = ResultColumn("node", "node", NAME)
 _ZONE: Final = ResultColumn("zone", "zone", NAME, rank=3)
 _POOL: Final = ResultColumn("pool", "pool", NAME, rank=2)
+_READY: Final = ResultColumn("ready_s", "ready for", SECONDS, rank=4)
 _PODS: Final = ResultColumn("pods_words", "pods", NUMBER, rank=1)
 _CPU: Final = ResultColumn("cpu_words", "cpu requested", NUMBER)
 _MEMORY: Final = ResultColumn("memory_words", "memory requested", NUMBER)
@@ -69,7 +70,7 @@ _COLUMNS: Final = (
     _NODE,
     _ZONE,
     _POOL,
-    ResultColumn("ready_s", "ready for", SECONDS, rank=4),
+    _READY,
     _PODS,
     _CPU,
     ResultColumn("cpu_free", "free cpu", NUMBER),
@@ -118,6 +119,9 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
         returned = returns.room(out)
     each = _node_rows(model, serving, placed if tried else None)
     pools = _pool_rows(model, each)
+    # In a hand-written dump, the newest time is often that of the nodes, so no time has passed.
+    is_timed = any(row[_READY.key] for row in each)
+    columns = [one for one in _COLUMNS if is_timed or one is not _READY]
     return TabularAnswer(
         kind="NodesExplanation",
         source=snapshot.source,
@@ -138,7 +142,7 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
             *out_of_service_tables("out_of_service", rows, reasons),
             *grouped_if_long(
                 ResultTable("pools", "nodes in service", _POOL_COLUMNS, pools),
-                ResultTable("in_service", "nodes in service", _COLUMNS, each,
+                ResultTable("in_service", "nodes in service", tuple(columns), each,
                             shown=_SHOWN),
             ),
         ),

@@ -434,3 +434,14 @@ def test_the_command_prints_every_node_if_asked(make, tmp_path, capsys):
     assert "\nn-29" in printed
     assert run(["explain", str(path), "nodes", "-o", "details"]) == 0
     assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("changed_at", [LATER, NOW])
+def test_the_time_since_nodes_are_ready_is_shown_if_time_has_passed(explained, make, changed_at):
+    """A hand-written dump may be as old as the conditions of its nodes."""
+    node = make.node("a")
+    node["status"]["conditions"] = [{**READY, "lastTransitionTime": changed_at}]
+    answer = explained(node)
+    assert rows(answer, "in_service")[0]["ready_s"] == (60 if changed_at == LATER else 0)
+    [shown] = (one.columns for one in answer.tables if one.name == "in_service")
+    assert ("ready_s" in [one.key for one in shown]) == (changed_at == LATER)
