@@ -13,7 +13,7 @@ from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import items
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.kind import NODE, POD, POD_DISRUPTION_BUDGET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.answer import WhatIfAnswer
@@ -125,12 +125,15 @@ def allow_evictions(context: StepContext) -> Iterator[NextStep]:
 def _drain_plan(context: StepContext) -> Iterator[NextStep]:
     """Yield the command that plans the drain, if the drain does not complete in the simulation.
 
-    For a rolling drain, the command also finds how many nodes can be drained at a time.
+    For a rolling drain, the command also finds how many nodes can be drained at a time. Nothing is
+    yielded if the user's what-if does more than drain nodes: drain-plan has no options for the rest
+    of the change, so the plan could contradict the answer.
     """
     answer = context.answer
     change, changed = answer.change, answer.changed
     is_unfinished = any(one.back_at is None for one in changed.drains)
-    if not change.drain or not (changed.blocking or is_unfinished):
+    is_all = not change.without_drain.words
+    if not change.drain or not is_all or not (changed.blocking or is_unfinished):
         return
     words = [word for one in change.drain for word in ("--nodes", one)]
     if change.max_unavailable is not None:
@@ -148,10 +151,13 @@ def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
     at the same time. Nothing is yielded if none of the deleted nodes is Ready: the pods of such
     nodes do not stop in a drain. Nodes of Karpenter do not count, because their deletion starts a
     drain. Nothing is yielded if a drain would leave all the pods pending, too (`_stay_pending`).
+    Nothing is yielded either if the user's what-if does more than delete nodes, because the plan
+    would not contain the rest of the change.
     """
     answer = context.answer
     targets = list(deleted_nodes(answer.change.delete))
-    if not targets or _stay_pending(answer):
+    is_all = len(targets) == len(answer.change.delete) == len(answer.change.words)
+    if not targets or not is_all or _stay_pending(answer):
         return
     left = answer.changed.node_names
     gone = {one.name for one in answer.without.nodes if one.is_ready and one.name not in left}
@@ -211,7 +217,7 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
             yield NextStep(words, shlex.join(("--set", _always_allow(budget.pdb))))
         elif budget.pdb in replicas:
             yield scaled(*replicas[budget.pdb])
-        elif budget.pdb in unready:
+        elif budget.pdb in unready and context.has_object(POD_DISRUPTION_BUDGET, budget.pdb):
             yield _make_ready(budget, context)
     rules = [one for one in others if one.pdb not in replicas and one.pdb not in unready]
     yield from _other_rules(rules, context)

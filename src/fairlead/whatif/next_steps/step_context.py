@@ -23,6 +23,7 @@ from fairlead.apiserver.kind import (
     RESOURCE_CLAIM,
     SCALABLE,
     STATEFUL_SET,
+    Kind,
 )
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs
@@ -70,6 +71,11 @@ class StepContext(Struct, frozen=True, dict=True):
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""
         return bool(self.workloads({ref}))
+
+    def has_object(self, kind: Kind, key: str) -> bool:
+        """Return whether the snapshot contains the object of `kind` with the key namespace/name."""
+        namespace, _, name = key.rpartition("/")
+        return any(one.kind is kind for one in self._by_name.get((namespace, name), ()))
 
     def workloads(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Manifest]:
         """Return the workloads of `refs` that are in the snapshot as objects (`has`)."""

@@ -152,6 +152,35 @@ def test_a_blocking_budget_suggests_a_change_that_satisfies_it(
     assert steps_of(answer)[:1] == [(words, options)]
 
 
+@pytest.mark.parametrize(
+    ("least", "change"),
+    [
+        (1, ClusterChange(drain=("a",), set=("pdb/web:spec.minAvailable=2",))),
+        (1, ClusterChange(drain=("a",), apply=(budget(minAvailable=2),))),
+        (1, ClusterChange(delete=("node/a",), set=("pdb/web:spec.minAvailable=2",))),
+        (2, ClusterChange(delete=("node/a",), add_nodes=1, like="a")),
+    ],
+    ids=["edited budget", "applied budget", "deleted node", "replaced node"],
+)
+def test_no_plan_of_a_drain_is_suggested_if_it_would_lack_a_part_of_the_change(
+    snapshot, make, web, least, change
+):
+    """In the dump, the budget allows the eviction, or there is no new node."""
+    objects = [make.node("a"), make.node("b"), *web, budget(minAvailable=least)]
+    answer = what_if(snapshot(*objects), change)
+    assert answer.verdict.first.kind in {OutcomeKind.UNDRAINED, OutcomeKind.BREACHED}
+    assert not any("drain-plan" in step.command for step in answer.next_steps)
+
+
+def test_a_budget_that_the_change_creates_is_not_explained_from_the_dump(snapshot, make):
+    nodes = [make.node(name) for name in "abcd"]
+    cluster = snapshot(*nodes, *members(make, (True, True, False)))
+    change = ClusterChange(drain=("a",), apply=(budget(maxUnavailable=1),))
+    answer = what_if(cluster, change)
+    assert answer.changed.undrained
+    assert not any("explain" in step.command for step in answer.next_steps)
+
+
 def test_a_replica_without_room_is_not_suggested_for_a_blocked_drain(snapshot, make, web):
     """Node b has room for its pod only, so the budget refuses the eviction with a replica, too."""
     nodes = [make.node("a"), make.node("b", cpu="1")]
@@ -2239,7 +2268,8 @@ def test_a_workload_that_an_autoscaler_scales_is_not_scaled(snapshot, make, web)
 def test_a_field_that_the_question_sets_is_not_set_again(snapshot, make, web, rule, edit):
     cluster = snapshot(make.node("a"), make.node("b"), *web, budget(**rule))
     answer = what_if(cluster, ClusterChange(drain=("a",), **edit))
-    assert steps_of(answer) == [(BLOCKERS, plan_of(answer))]
+    assert answer.changed.undrained
+    assert not steps_of(answer)
 
 
 def test_nodes_of_the_question_are_included_in_the_suggested_number(snapshot, make, web):
