@@ -150,6 +150,7 @@ def _proposals(
     answer = context.answer
     # Nodes that the autoscaler added cannot be copied, because the dump does not contain them.
     known = {one.ref.name for one in samples(context.manifests) if one.kind is NODE}
+    known -= context.nodes_not_to_copy()
     nodes = {
         group: [one for one in answer.changed.nodes if one.name in members & known]
         for group, members in autoscaling.members.items()

@@ -39,6 +39,11 @@ from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 # New nodes are seldom worth their price, or too late, for pods that wait less.
 WAIT_MIN: Final[DurationNs] = seconds(3600)
 
+_OTHER_FAILURES: Final = (
+    "With more new nodes, --fail-fraction would select other nodes. To ask about new nodes, name "
+    "the failed nodes with --fail-node instead of --fail-fraction."
+)
+
 
 def add_nodes(context: StepContext) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
@@ -61,13 +66,17 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
 
     If the user's what-if adds nodes already, more copies of the same node are suggested, also only
     after such a trial. Nothing is suggested if an autoscaler acts, because new nodes of its groups
-    would count against its limits.
+    would count against its limits. Nothing is suggested either if other nodes would fail because of
+    the new nodes; a note then says so.
     """
     answer = context.answer
     if answer.changed.autoscaling is not None:
         return
     change, pending, nodes = answer.change, _lacking_nodes(context), _copyable_nodes(context)
-    if change.add_nodes is not None:
+    if change.failures.fail_fraction and (change.add_nodes is not None or not nodes):
+        if any(map(may_use_new_node, pending)):
+            context.notes.append(_OTHER_FAILURES)
+    elif change.add_nodes is not None:
         yield from _more_nodes(context, pending, nodes, change.add_nodes)
     else:
         yield from _first_nodes(context, pending, nodes)
@@ -108,9 +117,10 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
 def _copyable_nodes(context: StepContext) -> list[NodeEnd]:
     """Return the nodes that the user's what-if can copy, in their state at the end of the run.
 
-    Nodes that the change creates are left out, because the snapshot does not contain them.
+    Nodes that the change creates are left out, because the snapshot does not contain them. Nodes
+    are left out, too, if the failures of the what-if would affect or depend on their copies.
     """
-    suitable = {one.name for one in context.answer.without.nodes} - _nodes_of_failed_zones(context)
+    suitable = {one.name for one in context.answer.without.nodes} - context.nodes_not_to_copy()
     return [one for one in context.answer.changed.nodes if one.name in suitable]
 
 
@@ -497,16 +507,6 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
             others = [pod for pod in others if pod is not blocked][: gang.placeable]
             return [pod for pod in pending if pod not in others]
     return pending
-
-
-def _nodes_of_failed_zones(context: StepContext) -> set[str]:
-    """Return the nodes of the zones that --fail-zone names; a new node there would fail, too."""
-    answer = context.answer
-    if not answer.change.failures.fail_zone:
-        return set()
-    failed = context.failed_nodes()
-    zones = {node.zone for node in answer.changed.nodes if node.name in failed}
-    return {node.name for node in answer.changed.nodes if node.zone in zones}
 
 
 def more_nodes(

@@ -102,6 +102,23 @@ class StepContext(Struct, frozen=True, dict=True):
         outage = self.answer.changed.outage
         return set() if outage is None else {node.node for node in outage.nodes}
 
+    def nodes_not_to_copy(self) -> set[str]:
+        """Return the nodes whose copies would fail, or would make other nodes fail.
+
+        --fail-zone selects new nodes of the zone, too. --fail-fraction selects from the present and
+        the new nodes together, of its zone or, if it names no zone, of all zones. A fraction
+        without a zone selects other nodes with a copy of any node.
+        """
+        answer = self.answer
+        failures, known = answer.change.failures, (*answer.without.nodes, *answer.changed.nodes)
+        if any("@" not in one for one in failures.fail_fraction):
+            return {node.name for node in known}
+        if not (failures.fail_zone or failures.fail_fraction):
+            return set()
+        failed = self.failed_nodes()
+        zones = {node.zone for node in known if node.name in failed}
+        return {node.name for node in known if node.zone in zones}
+
     def may_be_shut_down(self, least: DurationNs | None = None) -> bool:
         """Return whether the failed nodes may be machines that do not come back.
 

@@ -284,12 +284,12 @@ def _replaced_nodes(
 
     `tainted` is the user's what-if with these `edits`. The pods of `concerned` may need nodes of
     the same zone, for example because of their volumes. Nothing is yielded if the copies do not
-    help, or if they would fail, too. Nothing is yielded either if the user's what-if or an
-    autoscaler adds nodes.
+    help, if they would fail, too, or if other nodes would fail because of them. Nothing is yielded
+    either if the user's what-if or an autoscaler adds nodes.
     """
     answer, like = context.answer, ",".join(nodes)
     has_nodes = answer.change.add_nodes is not None or answer.changed.autoscaling is not None
-    if has_nodes or answer.change.failures.fail_zone:
+    if has_nodes or not context.nodes_not_to_copy().isdisjoint(nodes):
         return
     tried = context.ask(replace(tainted, add_nodes=len(nodes), like=like))
     if not any(more_ready(one, tried) or _is_shorter(one, tried) for one in concerned):

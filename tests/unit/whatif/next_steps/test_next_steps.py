@@ -601,6 +601,35 @@ def test_the_plan_of_a_drain_reads_the_cluster_of_the_question(snapshot, spread,
     assert (BLOCKERS, f"fairlead drain-plan {words} --nodes a") in steps
 
 
+@pytest.mark.parametrize(
+    ("share", "added", "likes"),
+    [
+        ("50%", None, set()),
+        ("50%@1", None, {"c"}),
+        ("100%@1", 1, set()),
+        ("50%@2", None, {"a"}),
+    ],
+    ids=["of all nodes", "of a zone", "of a zone, with new nodes", "of the other zone"],
+)
+def test_new_nodes_do_not_change_which_nodes_a_fraction_selects(
+    snapshot, make, share, added, likes
+):
+    """A copy of a node of zone 1 would make another node of zone 1 fail."""
+    zones = {"a": "1", "b": "1", "c": "2", "d": "2"}
+    nodes = [make.node(name, cpu="1", **{ZONE: zone}) for name, zone in zones.items()]
+    owner = make.workload("ReplicaSet", "web", replicas=4)
+    owner["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{name}", node_name=name, owner="web", cpu="1") for name in zones]
+    failures = Failures(fail_fraction=(share,))
+    change = ClusterChange(failures=failures, add_nodes=added, like="c" if added else "")
+    answer = what_if(snapshot(*nodes, owner, *pods), change)
+    assert answer.difference.pending
+    named = [one.options for one in answer.next_steps if "--like" in one.options]
+    assert {words.rpartition(" ")[2] for words in named} == likes
+    noted = any("--fail-fraction would select other nodes" in one for one in answer.changed.notes)
+    assert noted is not bool(likes)
+
+
 def test_the_plan_of_a_drain_uses_the_scheduler_of_the_question(snapshot, spread, write):
     kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     path = write("scheduler.yaml", json.dumps(kind))
