@@ -74,6 +74,7 @@ class ExperimentPair(Struct, frozen=True):
     failed_nodes: Sequence[str]
     cron_jobs: Sequence[Manifest]  # the CronJobs after the change
     awaited: Sequence[ObjectRef]  # the unready pods for which rollouts of the change wait
+    written: Sequence[ObjectRef]  # the objects that manifests and edits of the change write
     # Names the part of the change that has no effect because nothing simulates it; "" if there is
     # none.
     unsimulated: str = ""
@@ -167,6 +168,7 @@ def experiments_of(
         failed_nodes=failed,
         cron_jobs=_cron_jobs(snapshot, script),
         awaited=script.awaited,
+        written=[one.ref for one in script.written],
         unsimulated=unsimulated,
     )
 

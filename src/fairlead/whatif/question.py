@@ -259,6 +259,7 @@ def _with_next_steps(
         scheduler=pair.changed.scheduler,
         arguments=with_scheduler_arguments(snapshot, conditions).arguments,
         awaited=pair.awaited,
+        written=pair.written,
         in_one_process=bool(pair.changed.scheduler.extenders),
     )
     causes, effect = (*answer.causes, *found.causes), answer.effect

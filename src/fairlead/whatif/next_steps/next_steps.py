@@ -61,6 +61,7 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     scheduler: SchedulerConfig = _DEFAULT,
     arguments: Sequence[str] = (PLACEHOLDER,),
     awaited: Sequence[ObjectRef] = (),
+    written: Sequence[ObjectRef] = (),
     in_one_process: bool = False,
 ) -> NextSteps:
     """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
@@ -70,7 +71,7 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     `in_one_process` is set. `scheduler` is the configuration of the run with the change.
     `arguments` are the command-line words with which another command reads the same cluster and the
     scheduler's current configuration. `awaited` are the unready pods for which rollouts of the
-    change wait.
+    change wait, and `written` are the objects that its manifests and edits write.
     """
     kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
     for one in answer.verdict.findings:
@@ -81,7 +82,9 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     def found_by(number: int, progress: Progress) -> NextSteps:
         row = rows[number]
         tried = ask(progress)
-        context = StepContext(answer, manifests, tried, [], [], scheduler, arguments, awaited)
+        context = StepContext(
+            answer, manifests, tried, [], [], scheduler, arguments, awaited, written
+        )
         steps = tuple(replace(step, outcome=kinds[row]) for step in row.steps(context))
         return NextSteps(steps, tuple(context.notes), tuple(context.causes))
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from fairlead.api.quantity import Quantity, canonical
+from fairlead.api.text.name_list import joined
 from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts_text, maximum
 from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.kind import RESOURCE_QUOTA
@@ -28,17 +29,20 @@ class _QuotaName(NamedTuple):
 
 
 def raise_quotas(context: StepContext) -> Iterator[NextStep]:
-    """Yield a command that raises the limits of the quotas that refuse the missing pods.
+    """Yield a step that raises the limits of the quotas that refuse the missing pods.
+
+    The step is a command for the real cluster. If the user's what-if applies one of the quotas, the
+    step is instead the same what-if with higher limits, because the user has to edit the file.
 
     Each limit is raised to the usage of its quota plus the requests of all pods that the quota
     refuses. Pods that the quota refuses even without the user's change count, too, because they may
-    use up the higher limit first. The command is tried in a simulation. The reason of a refusal
+    use up the higher limit first. The step is tried in a simulation. The reason of a refusal
     names only the limits that are exceeded, so other limits or other quotas may refuse the pods in
-    the trial. If so, the command raises these limits, too, and is tried again, up to TRIES_MAX
-    times in all. The command is yielded only if no missing pod is refused in its trial.
+    the trial. If so, the step raises these limits, too, and is tried again, up to TRIES_MAX times
+    in all. The step is yielded only if no missing pod is refused in its trial.
 
-    Nothing is yielded if the user's change may already edit one of the quotas. Pods without a
-    controller are left out: nothing creates them again after the command.
+    Nothing is yielded if --set of the user's change may already edit one of the quotas. Pods
+    without a controller are left out: nothing creates them again after the command.
     """
     effect, change = context.answer.effect, context.answer.change
     refused = [one for one in effect.lasting_errors if one.missing and _excess(one)]
@@ -112,7 +116,7 @@ def _raised(
     tried: Effect,
     context: StepContext,
 ) -> NextStep:
-    """Return the command that raises quotas to `limits`, so that they admit the pods of `refused`.
+    """Return the step that raises quotas to `limits`, so that they admit the pods of `refused`.
 
     `tried` is the effect of the what-if's change if the quotas have these limits.
     """
@@ -129,6 +133,12 @@ def _raised(
     if pending > 0:
         verb = "waits" if pending == 1 else "wait"
         rest = f"; {pending:,} more {'pod' if pending == 1 else 'pods'} then {verb} for a node"
+    if applied := [str(quota) for quota in sorted(limits) if _is_applied(quota, context)]:
+        return NextStep(
+            f"ask again, and raise {quotas}, which {admit} {pods}{rest}; the applied file of "
+            f"{joined(applied)} needs these limits",
+            shlex.join(word for edit in _edits(limits) for word in ("--set", edit)),
+        )
     commands = (
         shlex.join(
             ("kubectl", "patch", "resourcequota", "-n", quota.namespace, quota.name, "-p", patch)
@@ -137,6 +147,14 @@ def _raised(
         for patch in [_patch(one)]
     )
     return NextStep(f"raise {quotas}, which {admit} {pods}{rest}", command=" && ".join(commands))
+
+
+def _is_applied(quota: _QuotaName, context: StepContext) -> bool:
+    """Return whether the user's what-if applies `quota`, which --set does not edit."""
+    return any(
+        (one.kind, one.namespace, one.name) == (RESOURCE_QUOTA.kind, *quota)
+        for one in context.written
+    )
 
 
 def _patch(hard: Amounts) -> str:

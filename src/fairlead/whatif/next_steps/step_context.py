@@ -67,6 +67,7 @@ class StepContext(Struct, frozen=True, dict=True):
     # current configuration.
     arguments: Sequence[str]
     awaited: Sequence[ObjectRef] = ()  # the unready pods for which rollouts of the change wait
+    written: Sequence[ObjectRef] = ()  # the objects that manifests and edits of the change write
 
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""

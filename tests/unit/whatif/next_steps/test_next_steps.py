@@ -2732,6 +2732,21 @@ def test_refused_pods_suggest_the_smallest_quota_that_admits_them(
     assert answer.next_steps[0].outcome is OutcomeKind.ERROR
 
 
+@pytest.mark.parametrize("present", [[], [quota(pods="9")]], ids=["new quota", "known quota"])
+def test_a_quota_that_the_question_applies_is_raised_in_its_file(snapshot, make, web, present):
+    """A command would find no quota, or the file would replace its limits again."""
+    cluster = snapshot(make.node("a"), make.node("b"), *web, *present)
+    change = ClusterChange(apply=(quota(pods="3"),), scale=("rs/web=5",))
+    words, options = steps_of(what_if(cluster, change))[0]
+    assert words == (
+        "ask again, and raise quota default/q to pods=5, which admits the 2 missing pods; the "
+        "applied file of default/q needs these limits"
+    )
+    assert options == "--set 'resourcequotas/default/q:spec.hard[pods]=5'"
+    edit = shlex.split(options)[1]
+    assert not what_if(cluster, replace(change, set=(edit,))).effect.lasting_errors
+
+
 def test_a_quota_that_also_refuses_pods_without_the_change_is_raised_for_all(snapshot, make, web):
     """The pods of the other workload may take the room first."""
     other = make.workload("ReplicaSet", "other", replicas=2)
