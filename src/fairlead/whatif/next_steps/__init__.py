@@ -4,6 +4,7 @@
     step_context           the answer, and the means to try a step in another simulation
     drain                  steps of drains that are blocked, unfinished or harmless
     breached_budget        more replicas, so that a budget is not breached
+    more_replicas          trials and steps with more replicas, created before nodes fail
     pending_pod            more nodes for pending pods: how many (new_nodes), and whether their
                            volumes reach the new nodes (volume_reach)
     topology_spread        other topology spread constraints, and the rules that keep pods off nodes

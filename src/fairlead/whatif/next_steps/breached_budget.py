@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.text.name_list import listed
-from fairlead.whatif.next_steps.step_context import StepContext, scaled
+from fairlead.whatif.next_steps.more_replicas import replicas_step, with_replicas
+from fairlead.whatif.next_steps.step_context import StepContext
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
@@ -90,8 +91,8 @@ def _unbreached(
     The replicas help if they avoid the breach of `budget` and do not increase the number of pending
     pods.
     """
-    tried = context.with_replicas(one, count)
+    tried = with_replicas(one, count, context)
     if tried is None or len(tried.difference.pending) > len(context.answer.difference.pending):
         return
     if not any(each.pdb == budget.pdb and each.breaches for each in tried.budgets):
-        yield scaled(one, count)
+        yield replicas_step(one, count, context)

@@ -142,11 +142,6 @@ class StepContext(Struct, frozen=True, dict=True):
         change = self.answer.change
         return self.ask(replace(change, set=(*change.set, *edits)))
 
-    def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
-        """Run the user's what-if again with `count` more replicas of `one`; return the effect."""
-        change, scale = self.answer.change, f"{one.workload}={one.readiness.wanted + count}"
-        return self.ask(replace(change, scale=(*change.scale, scale)))
-
     def can_edit(self, ref: WorkloadRef) -> bool:
         """Return whether the user's what-if can run again with an edited pod template of `ref`."""
         change = self.answer.change

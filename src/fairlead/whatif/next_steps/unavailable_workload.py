@@ -21,13 +21,13 @@ from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes
+from fairlead.whatif.next_steps.more_replicas import replicas_step, with_replicas
 from fairlead.whatif.next_steps.step_context import (
     NAMES_MAX,
     TRIES_MAX,
     StepContext,
     is_named,
     more_ready,
-    scaled,
 )
 from fairlead.whatif.outcome.assessment.next_step import NextStep, out_of_service_step
 from fairlead.whatif.outcome.budget import BudgetResult
@@ -40,6 +40,10 @@ from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
 LONG: Final[DurationNs] = seconds(3600)
 """A failure that lasts this long is worth a command of an operator, even if the nodes return."""
+# The trial of a replica delays the failure. The time of the failure between two heartbeats, and
+# between two checks of the node controller, then differs, so pods are evicted some seconds earlier
+# or later.
+_NOISE: Final[DurationNs] = seconds(20)
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 
@@ -80,10 +84,11 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
     """
     if context.answer.changed.outage is not None:
         if context.can_grow(one) and context.can_scale(one):
-            tried, ref = context.with_replicas(one, 1), one.workload
+            tried, ref = with_replicas(one, 1, context), one.workload
             before = _without_pod(ref, context.answer.effect)
-            if tried is not None and _without_pod(ref, tried) < before:
-                yield scaled(one, 1)
+            after = before if tried is None else _without_pod(ref, tried)
+            if after < before - _NOISE or after == 0:
+                yield replicas_step(one, 1, context)
     elif (
         not one.updated
         and not context.answer.change.scale

@@ -1816,9 +1816,10 @@ def test_a_budget_breached_by_an_outage_suggests_replicas_in_proportion(snapshot
     (found,) = answer.effect.budgets
     assert (found.breaches, found.needed - found.lowest_healthy) == (2, 1)
     assert found.words == "breached, 1 pod too few"
-    step = ("ask again with 2 more replicas of rs/default/web", "--scale rs/default/web=6")
-    assert step in steps_of(answer)
-    followed = ClusterChange(failures=failures, lasts="20m", scale=("rs/default/web=6",))
+    words = "ask again with 2 more replicas of rs/default/web, created 10m before the failure"
+    assert (words, "--scale rs/default/web=6 --at 10m") in steps_of(answer)
+    later = replace(failures, at="10m")
+    followed = ClusterChange(failures=later, lasts="20m", scale=("rs/default/web=6",))
     assert not what_if(cluster, followed).changed.pdb_breaches
 
 
@@ -1826,7 +1827,7 @@ def test_a_budget_breached_by_an_outage_suggests_replicas_in_proportion(snapshot
     ("nodes", "steps"),
     [
         ("abc", []),
-        ("abcd", ["--scale rs/default/web=4"]),
+        ("abcd", ["--scale rs/default/web=4 --at 10m"]),
     ],
     ids=["a new replica fails, too", "both new replicas run"],
 )
@@ -1839,7 +1840,8 @@ def test_replicas_are_suggested_only_if_the_budget_holds_with_them(
     answer = what_if(cluster, ClusterChange(failures=failures))
     assert answer.changed.pdb_breaches
     assert [where for _, where in steps_of(answer) if "--scale" in where] == steps
-    followed = what_if(cluster, ClusterChange(failures=failures, scale=("rs/default/web=4",)))
+    later = replace(failures, at="10m")
+    followed = what_if(cluster, ClusterChange(failures=later, scale=("rs/default/web=4",)))
     assert bool(followed.changed.pdb_breaches) is not bool(steps)
 
 
@@ -1867,10 +1869,10 @@ def test_more_replicas_help_a_percentage_above_the_share_of_failed_nodes(snapsho
     assert answer.changed.pdb_breaches
     [(words, options)] = [one for one in steps_of(answer) if "--scale" in one[1]]
     assert (words, options) == (
-        "ask again with 4 more replicas of rs/default/web",
-        "--scale rs/default/web=6",
+        "ask again with 4 more replicas of rs/default/web, created 10m before the failure",
+        "--scale rs/default/web=6 --at 10m",
     )
-    followed = ClusterChange(failures=failures, scale=("rs/default/web=6",))
+    followed = ClusterChange(failures=replace(failures, at="10m"), scale=("rs/default/web=6",))
     assert not what_if(cluster, followed).changed.pdb_breaches
 
 
@@ -2240,6 +2242,9 @@ def test_the_failure_of_every_node_suggests_no_replica(snapshot, make):
     cluster = [*single(make), make.node("a")]
     assert steps_of(what_if(snapshot(*cluster), change)) == []
     [(_, options)] = steps_of(what_if(snapshot(*cluster, make.node("b")), change))
+    assert options == "--scale rs/default/web=2 --at 10m"
+    later = replace(change, failures=replace(change.failures, at="5m"))
+    [(_, options)] = steps_of(what_if(snapshot(*cluster, make.node("b")), later))
     assert options == "--scale rs/default/web=2"
 
 
@@ -2250,7 +2255,7 @@ def test_a_remedy_is_tried_for_each_workload_without_a_ready_pod(snapshot, make)
     change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
     answer = what_if(snapshot(*cluster), change)
     assert [one.workload.name for one in answer.effect.workloads] == ["absent", "web"]
-    assert [options for _, options in steps_of(answer)] == ["--scale rs/default/web=2"]
+    assert [options for _, options in steps_of(answer)] == ["--scale rs/default/web=2 --at 10m"]
 
 
 def test_a_replica_that_would_fail_with_the_nodes_is_not_suggested(snapshot, make):

@@ -48,8 +48,10 @@ def test_steps_follow_the_link_to_the_part_that_explains_their_finding(snapshot,
             "place": "misconceptions",
         },
         {
-            "words": "Ask again with 2 more replicas of rs/default/web:",
-            "options": "--scale rs/default/web=4",
+            "words": (
+                "Ask again with 2 more replicas of rs/default/web, created 10m before the failure:"
+            ),
+            "options": "--scale rs/default/web=4 --at 10m",
         },
         {"words": "See every displaced pod and its cause.", "place": "changes"},
     ]
