@@ -93,11 +93,11 @@ def kinds_for(
         if reach is not None:
             groups = list(reach.groups(*groups[0]))
         for own_pods, own in groups:
-            _add_to_kinds(found, NodeKind(own_pods, own, is_known))
+            add_to_kinds(found, NodeKind(own_pods, own, is_known))
     return found
 
 
-def _add_to_kinds(found: list[NodeKind], new: NodeKind) -> None:
+def add_to_kinds(found: list[NodeKind], new: NodeKind) -> None:
     """Add the pods of `new` to the first of the kinds `found` that shares nodes with `new`.
 
     If several kinds exist only because the pods of one workload have volumes in several zones, each
@@ -113,13 +113,17 @@ def _add_to_kinds(found: list[NodeKind], new: NodeKind) -> None:
         return
     workload = found[sharing[0]].pods[0].workload
     alike = [number for number in sharing if found[number].pods[0].workload == workload]
-    for number in alike if len(new.pods) > 1 else alike[:1]:
+    cpu = {number: _cpu(found[number].pods) for number in alike}
+    added: dict[int, list[PodEnd]] = {}
+    for pod in new.pods:
+        least = min(alike, key=lambda number: (cpu[number], number))
+        cpu[least] += _cpu([pod])
+        added.setdefault(least, []).append(pod)
+    # A kind that gets no pod keeps all its nodes.
+    for number, pods in added.items():
         kind = found[number]
         shared = [one for one in kind.nodes if one.name in names]
-        found[number] = NodeKind([*kind.pods], shared, kind.is_known and new.is_known)
-    for pod in new.pods:
-        least = min(alike, key=lambda number: (_cpu(found[number].pods), number))
-        found[least].pods.append(pod)
+        found[number] = NodeKind([*kind.pods, *pods], shared, kind.is_known and new.is_known)
 
 
 def _cpu(pods: Iterable[PodEnd]) -> int:

@@ -6,7 +6,9 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.next_steps.new_nodes import NewNodes
-from fairlead.whatif.next_steps.node_kinds import mixed
+from fairlead.whatif.next_steps.node_kinds import NodeKind, add_to_kinds, mixed
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.question import what_if
 
 TAINT = {"key": "pool", "value": "db", "effect": "NoSchedule"}
@@ -105,6 +107,26 @@ def test_named_nodes_that_admit_the_pods_keep_their_ratio(snapshot, make):
         "ask again with 4 more nodes like general, db; fewer may be enough",
         "--add-nodes 8 --like general,db",
     )
+
+
+def test_only_the_kind_that_gets_a_pod_loses_the_nodes_that_do_not_admit_it():
+    """web-0 is admitted by a1 and b1, and joins the kind with the smallest requests: b1 and b2."""
+    db = WorkloadRef("StatefulSet", "default", "db")
+    web = WorkloadRef("ReplicaSet", "default", "web")
+    a1, a2, b1, b2 = (
+        NodeEnd(name=name, zone="", unschedulable=False, allocatable={}, requested={}, pods=())
+        for name in ("a1", "a2", "b1", "b2")
+    )
+    first, second, last = (
+        PodEnd(namespace="default", name=name, owner=owner, requests={"cpu": cpu})
+        for name, owner, cpu in (("db-0", db, 2000), ("db-1", db, 1000), ("web-0", web, 500))
+    )
+    found = [NodeKind([first], [a1, a2]), NodeKind([second], [b1, b2])]
+    before = [[*one.pods] for one in found]
+    kinds = [*found]
+    add_to_kinds(kinds, NodeKind([last], [a1, b1]))
+    assert kinds == [NodeKind([first], [a1, a2]), NodeKind([second, last], [b1])]
+    assert [one.pods for one in found] == before
 
 
 @pytest.mark.parametrize(
