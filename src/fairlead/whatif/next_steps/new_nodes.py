@@ -72,8 +72,7 @@ _UNLIMITED: Final = 1 << 62
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
 # the node affinity of volumes give.
 RULED_OUT: Final = "node(s) didn't "
-# Messages that a caller may ignore, see `new_nodes_for`.
-ADMITTED: Final = MISMATCH.message
+# A message that a caller may ignore, see `new_nodes_for`.
 SPREAD: Final = SPREAD_MISMATCH
 # Two reasons that depend only on the labels of a node, and the reason for cordoned nodes.
 _BY_LABEL: Final = frozenset(
@@ -120,13 +119,14 @@ def _more_nodes(count: int) -> str:
     return "one more node" if count == 1 else f"{count:,} more nodes"
 
 
-def new_nodes_for(
+def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known about them
     pending: Iterable[PodEnd],
     nodes: Iterable[NodeEnd],
     known: Iterable[NodeEnd] = (),
     *,
     left: Collection[str] = (),
     ignored: Collection[str] = (),
+    admits: bool = False,
     suit: bool = False,
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
@@ -136,8 +136,8 @@ def new_nodes_for(
     because of a rule, such as affinity. `known` are the nodes at the end of another run. If a node
     occurs in both runs, its pods of both runs count. `left` contains the names of nodes that
     `pending` pods had to leave. `ignored` are messages of rules that do not count: SPREAD if a zone
-    without pods may admit the pods, and ADMITTED if labels and taints of `nodes` admit the pods. If
-    `suit` is True, no rule and no taint keeps the pods off copies of `nodes`.
+    without pods may admit the pods. If `admits` is True, labels and taints of `nodes` admit the
+    pods. If `suit` is True, no rule and no taint keeps the pods off copies of `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -150,7 +150,8 @@ def new_nodes_for(
     kept_apart = {pod.workload for pod in pending if _is_kept_apart(pod)}
     apart = _most_together(kept_apart, (*nodes, *known))
     largest = _largest(needs)
-    ruled_out = {pod.workload for pod in pending if _is_ruled_out(pod, ignored)}
+    met = (*ignored, MISMATCH.message) if admits else ignored
+    ruled_out = {pod.workload for pod in pending if _is_ruled_out(pod, met)}
     admitted = Counter[str]()  # the number of these workloads of which each node runs pods
     for node in (*nodes, *known) if ruled_out else ():
         count = len(ruled_out.intersection(pod.workload for pod in node.pods))
@@ -161,9 +162,7 @@ def new_nodes_for(
     rooms = [
         (node.name, {**_room(node), **_device_room(runs[node.name], held), **apart})
         for node in nodes
-        if suit
-        or node.name in known_to_fit
-        or not ((node.is_tainted and ADMITTED not in ignored) or ruled_out)
+        if suit or node.name in known_to_fit or not ((node.is_tainted and not admits) or ruled_out)
     ]
     suitable = [(name, room) for name, room in rooms if fits(largest, room)]
     if not suitable:

@@ -23,7 +23,7 @@ from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import PodSpec, Taint
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE
-from fairlead.whatif.next_steps.new_nodes import ADMITTED, NewNodes, new_nodes_for
+from fairlead.whatif.next_steps.new_nodes import NewNodes, new_nodes_for
 from fairlead.whatif.next_steps.step_context import StepContext, is_named
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
@@ -36,17 +36,16 @@ from fairlead.whatif.snapshot.samples import samples
 class NodeKind(Struct, frozen=True):
     """Pods, and the nodes that admit all of them.
 
-    `is_known` is set if the labels and taints of `nodes` are known to admit the pods.
+    `admits` is set if the labels and taints of `nodes` are known to admit the pods.
     """
 
     pods: list[PodEnd]
     nodes: list[NodeEnd]
-    is_known: bool = False
+    admits: bool = False
 
     def new_nodes(self, known: Sequence[NodeEnd], left: Collection[str] = ()) -> NewNodes | None:
         """Return copies of one of the nodes that would hold the pods; see `new_nodes_for`."""
-        ignored = (ADMITTED,) if self.is_known else ()
-        return new_nodes_for(self.pods, self.nodes, known, left=left, ignored=ignored)
+        return new_nodes_for(self.pods, self.nodes, known, left=left, admits=self.admits)
 
 
 class NodeAdmission:
@@ -88,12 +87,12 @@ def kinds_for(
     found: list[NodeKind] = []
     for ref in sorted(by_workload, key=lambda ref: (_largest(by_workload[ref]), ref)):
         admitting = [one for one in nodes if admission.admits(one, ref)]
-        is_known = bool(admitting) and admission.is_known(ref)
+        admits = bool(admitting) and admission.is_known(ref)
         groups = [(by_workload[ref], admitting or list(nodes))]
         if reach is not None:
             groups = list(reach.groups(*groups[0]))
         for own_pods, own in groups:
-            add_to_kinds(found, NodeKind(own_pods, own, is_known))
+            add_to_kinds(found, NodeKind(own_pods, own, admits))
     return found
 
 
@@ -123,7 +122,7 @@ def add_to_kinds(found: list[NodeKind], new: NodeKind) -> None:
     for number, pods in added.items():
         kind = found[number]
         shared = [one for one in kind.nodes if one.name in names]
-        found[number] = NodeKind([*kind.pods, *pods], shared, kind.is_known and new.is_known)
+        found[number] = NodeKind([*kind.pods, *pods], shared, kind.admits and new.admits)
 
 
 def _cpu(pods: Iterable[PodEnd]) -> int:
