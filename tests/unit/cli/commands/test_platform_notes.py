@@ -170,7 +170,7 @@ RESERVATION = ", but images of evicted pods might not run on the pods' new nodes
     ("command", "verdict"),
     [
         ("drain-plan", f"linux can be drained in 30s{RESERVATION}"),
-        ("consolidate", f"1 of 3 nodes could be removed (33%){RESERVATION}"),
+        ("consolidate", f"linux could be removed (33% of all nodes){RESERVATION}"),
     ],
 )
 def test_a_plan_that_moves_a_linux_pod_to_a_windows_node_has_no_command(

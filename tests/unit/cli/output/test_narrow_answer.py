@@ -26,6 +26,6 @@ def test_a_failed_zone_fits_one_screen_with_every_workload(capsys, monkeypatch):
         "ds/kube-system/node-agent",
         "0 not back",
         "Back from 5m51s to 20m01s.",
-        "Next: ask again with 4 more replicas of deploy/store/frontend:",
+        "Next: ask again with 4 more replicas of deploy/store/frontend, created 10m before",
     ):
         assert words in " ".join(text.split())
