@@ -94,6 +94,8 @@ def without_room(
         return []
     nodes = [node for node in context.answer.changed.nodes if node.is_schedulable]
     free = {node.name: free_room(node) for node in nodes}
+    refs = {one.pod.workload for one in later}
+    admitting = {ref: [node for node in nodes if admission.admits(node, ref)] for ref in refs}
     found: list[PodEnd] = []
     for one in later:
         if one.old is not None and one.old.node in free:
@@ -102,10 +104,8 @@ def without_room(
         place = next(
             (
                 room
-                for node in nodes
-                if fits(need, room := free[node.name])
-                and admission.admits(node, one.pod.workload)
-                and reach.reaches(one.pod, node)
+                for node in admitting[one.pod.workload]
+                if fits(need, room := free[node.name]) and reach.reaches(one.pod, node)
             ),
             None,
         )

@@ -22,15 +22,11 @@ from fairlead.api.nodes.node_selector import required_node_affinity, required_no
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import PodSpec, Taint
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NODE
 from fairlead.whatif.next_steps.new_nodes import NewNodes, new_nodes_for
 from fairlead.whatif.next_steps.step_context import StepContext, is_named
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint
-from fairlead.whatif.snapshot.samples import samples
 
 
 class NodeKind(Struct, frozen=True):
@@ -53,7 +49,7 @@ class NodeAdmission:
 
     def __init__(self, workloads: Iterable[WorkloadRef], context: StepContext) -> None:
         self._specs = _specs(workloads, context)
-        self._taints = _taints(context.manifests)
+        self._taints = context.lasting_taints
 
     def is_known(self, workload: WorkloadRef) -> bool:
         """Return whether the rules of the pods of `workload` are known."""
@@ -183,15 +179,6 @@ def _specs(workloads: Iterable[WorkloadRef], context: StepContext) -> dict[Workl
     ]
     found = context.pod_specs(refs.difference(edited)) | context.edited_specs(edited)
     return {ref: decode_as(PodSpec, spec) for ref, spec in found.items()}
-
-
-def _taints(manifests: Iterable[Manifest]) -> dict[str, tuple[Taint, ...]]:
-    """Return the taints that a copy of each node of the snapshot has, by the name of the node."""
-    return {
-        one.ref.name: tuple(taint for taint in one.node.spec.taints if is_lasting_taint(taint.key))
-        for one in samples(manifests)
-        if one.kind is NODE
-    }
 
 
 def _admits(node: NodeEnd, taints: Sequence[Taint], spec: PodSpec | None) -> bool:

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, mapping
 from fairlead.api.nodes.node_selector import node_selector_matches
-from fairlead.api.objects import CSIDriver, PersistentVolume, ResourceClaim, StatefulSet
+from fairlead.api.objects import CSIDriver, PersistentVolume, ResourceClaim, StatefulSet, Taint
 from fairlead.apiserver.kind import (
+    NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     POD,
@@ -40,6 +41,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.served_kind import is_custom
 
@@ -95,6 +97,17 @@ class StepContext(Struct, frozen=True, dict=True):
             if isinstance(one, Manifest):
                 found[one.ref.namespace, one.ref.name].append(one)
         return found
+
+    @cached_property
+    def lasting_taints(self) -> Mapping[str, tuple[Taint, ...]]:
+        """The taints that a copy of each node of the snapshot has, by the name of the node."""
+        return {
+            one.ref.name: tuple(
+                taint for taint in one.node.spec.taints if is_lasting_taint(taint.key)
+            )
+            for one in samples(self.manifests)
+            if one.kind is NODE
+        }
 
     # --- failed nodes ----------------------------------------------------------------------
 
