@@ -135,6 +135,7 @@ def _first_nodes(
     movable = [
         pod for pod in pending if pod.key in left and reach.reaches(pod, by_name[left[pod.key]])
     ]
+    movable_keys = {pod.key for pod in movable}
     old_node = node_to_copy(movable, left, nodes)
     covered: list[PodEnd] = []
     copies: NewNodes | None = None
@@ -148,7 +149,7 @@ def _first_nodes(
         pod
         for pod in pending
         if pod.key not in keys
-        and (may_use_new_node(pod) or (pod.workload in moved and pod in movable))
+        and (may_use_new_node(pod) or (pod.workload in moved and pod.key in movable_keys))
     ]
     lacking = {pod.workload for pod in short} | moved
     short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
@@ -170,7 +171,7 @@ def _first_nodes(
     else:
         yield from _copies_of(copies, covered, context)
         yield from _room_for(short, nodes, context, left=origins)
-    bound = [pod for pod in pending if pod.key in left and pod not in movable]
+    bound = [pod for pod in pending if pod.key in left and pod.key not in movable_keys]
     if bound and change.drain and change.max_unavailable is None:
         yield NextStep(
             "ask again with drained nodes that return; pods have volumes that are local to them",
@@ -454,7 +455,8 @@ def _more_nodes(
     short = [
         pod for pod in pending if may_use_new_node(pod) or (pod.key in left and lacks_labels(pod))
     ]
-    moved = [pod for pod in pending if pod.key in left and pod not in short]
+    keys = {pod.key for pod in short}
+    moved = [pod for pod in pending if pod.key in left and pod.key not in keys]
     old_node = node_to_copy(moved, left, nodes)
     if change.instance_type or not (short or old_node):
         return
@@ -505,7 +507,8 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
         if blocked is not None:
             others = [pod for pod in pending if pod.workload == blocked.workload]
             others = [pod for pod in others if pod is not blocked][: gang.placeable]
-            return [pod for pod in pending if pod not in others]
+            left_out = {pod.key for pod in others}
+            return [pod for pod in pending if pod.key not in left_out]
     return pending
 
 
