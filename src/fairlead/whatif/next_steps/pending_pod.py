@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, at, items, mapping
@@ -124,59 +125,98 @@ def _copyable_nodes(context: StepContext) -> list[NodeEnd]:
     return [one for one in context.answer.changed.nodes if one.name in suitable]
 
 
+class _Waiting(Struct, frozen=True):
+    """The pods for which new nodes are suggested.
+
+    The pods `covered` get copies of `old_node`, because some of them left this node and fit only
+    copies of it. If there is no such node, `old_node` is None and `covered` is empty. The pods
+    `short` lack room. `left` maps the keys of evicted pods to the nodes that they left, and `reach`
+    knows the volumes of all these pods.
+    """
+
+    covered: list[PodEnd]
+    short: list[PodEnd]
+    old_node: NodeEnd | None
+    left: Mapping[str, str]
+    reach: VolumeReach
+
+
 def _first_nodes(
     context: StepContext, pending: Sequence[PodEnd], nodes: Sequence[NodeEnd]
 ) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes for the `pending` pods: copies of some of `nodes`."""
-    answer, change = context.answer, context.answer.change
     kept, later, reach = _further_pods(pending, context)
     by_name = {node.name: node for node in nodes}
-    left = {one.pod.key: one.node for one in answer.difference.evicted if one.node in by_name}
-    movable = [
-        pod for pod in pending if pod.key in left and reach.reaches(pod, by_name[left[pod.key]])
-    ]
+    evicted = context.answer.difference.evicted
+    left = {one.pod.key: one.node for one in evicted if one.node in by_name}
+    moved = [pod for pod in pending if pod.key in left]
+    movable = [pod for pod in moved if reach.reaches(pod, by_name[left[pod.key]])]
     movable_keys = {pod.key for pod in movable}
     old_node = node_to_copy(movable, left, nodes)
     covered: list[PodEnd] = []
-    copies: NewNodes | None = None
     if old_node is not None:
         covered += _taken_by_copies(old_node, movable, left, reach)
         here = [*(pod for pod in kept if pod.node == old_node.name), *later]
         covered += [pod for pod in here if reach.reaches(pod, old_node)]
-    keys = {pod.key for pod in covered}
-    moved = {pod.workload for pod in covered}
+    keys, workloads = {pod.key for pod in covered}, {pod.workload for pod in covered}
     short = [
         pod
         for pod in pending
         if pod.key not in keys
-        and (may_use_new_node(pod) or (pod.workload in moved and pod.key in movable_keys))
+        and (may_use_new_node(pod) or (pod.workload in workloads and pod.key in movable_keys))
     ]
-    lacking = {pod.workload for pod in short} | moved
+    lacking = {pod.workload for pod in short} | workloads
     short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
-    several = _of_several_places([*covered, *short], nodes, reach, context, left)
-    if several is None:
-        if old_node is not None:
-            near = [pod for pod in short if reach.reaches(pod, old_node)]
-            copies = new_nodes_for([*covered, *near], [old_node], answer.without.nodes)
-            if copies is None or old_node.is_tainted:
-                copies = new_nodes_for(covered, [old_node], answer.without.nodes)
-            else:
-                covered += near
-                short = [pod for pod in short if not reach.reaches(pod, old_node)]
-        short, nodes = reach.most_reached(short, nodes)
-        origins = {left[pod.key] for pod in short if pod.key in left}
-        several = _of_several_kinds(copies, short, nodes, context, left=origins)
-    if several is not None:
-        yield from best_nodes([several], 0, context)
-    else:
-        yield from _copies_of(copies, covered, context)
-        yield from _room_for(short, nodes, context, left=origins)
-    bound = [pod for pod in pending if pod.key in left and pod.key not in movable_keys]
-    if bound and change.drain and change.max_unavailable is None:
+    yield from _nodes_for(_Waiting(covered, short, old_node, left, reach), nodes, context)
+    change = context.answer.change
+    if len(movable) < len(moved) and change.drain and change.max_unavailable is None:
         yield NextStep(
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _nodes_for(
+    waiting: _Waiting, nodes: Sequence[NodeEnd], context: StepContext
+) -> Iterator[NextStep]:
+    """Yield what-ifs with copies of `nodes` for the pods that are `waiting`.
+
+    If copies of one node are not enough, one what-if has copies of several nodes. Otherwise, a
+    what-if has the copies of the old node, and another one has new nodes for the other pods.
+    """
+    several = _of_several_places(waiting, nodes, context)
+    if several is not None:
+        yield from best_nodes([several], 0, context)
+        return
+    copies, covered, short = _shared_copies(waiting, context)
+    short, nodes = waiting.reach.most_reached(short, nodes)
+    origins = {waiting.left[pod.key] for pod in short if pod.key in waiting.left}
+    several = _of_several_kinds(copies, short, nodes, context, left=origins)
+    if several is not None:
+        yield from best_nodes([several], 0, context)
+        return
+    yield from _copies_of(copies, covered, context)
+    yield from _room_for(short, nodes, context, left=origins)
+
+
+def _shared_copies(
+    waiting: _Waiting, context: StepContext
+) -> tuple[NewNodes | None, list[PodEnd], list[PodEnd]]:
+    """Return (copies of the old node, the pods for which they have room, the other pods).
+
+    If possible, the copies have room for all pods whose volumes they reach. Otherwise, they have
+    room only for the pods `covered`.
+    """
+    covered, short, old_node = waiting.covered, waiting.short, waiting.old_node
+    if old_node is None:
+        return None, covered, short
+    known = context.answer.without.nodes
+    near = [pod for pod in short if waiting.reach.reaches(pod, old_node)]
+    copies = new_nodes_for([*covered, *near], [old_node], known)
+    if copies is None or old_node.is_tainted:
+        return new_nodes_for(covered, [old_node], known), covered, short
+    far = [pod for pod in short if not waiting.reach.reaches(pod, old_node)]
+    return copies, [*covered, *near], far
 
 
 def _further_pods(
@@ -205,17 +245,13 @@ def _further_pods(
 
 
 def _of_several_places(
-    pods: Sequence[PodEnd],
-    nodes: Sequence[NodeEnd],
-    reach: VolumeReach,
-    context: StepContext,
-    left: Mapping[str, str],
+    waiting: _Waiting, nodes: Sequence[NodeEnd], context: StepContext
 ) -> NewNodes | None:
-    """Return copies of several of `nodes` if volumes of `pods` need them; else None.
+    """Return copies of several of `nodes` if volumes of the `waiting` pods need them; else None.
 
-    For example, the volumes are in several zones. `left` maps the keys of evicted pods to the nodes
-    that they left.
+    For example, the volumes are in several zones.
     """
+    pods, left, reach = [*waiting.covered, *waiting.short], waiting.left, waiting.reach
     if not reach.needs_several_places(pods, nodes):
         return None
     from fairlead.whatif.next_steps.node_kinds import (  # noqa: PLC0415 - rarely needed
@@ -369,7 +405,7 @@ def _admitted_nodes_for(
     """
     if not short:
         return None, nodes
-    from fairlead.whatif.next_steps.node_kinds import kinds_for  # noqa: PLC0415 - see `_first_nodes`
+    from fairlead.whatif.next_steps.node_kinds import kinds_for  # noqa: PLC0415 - see `_of_several_kinds`
 
     known, kinds = context.answer.without.nodes, kinds_for(list(short), nodes, context)
     if len(kinds) > 1:
