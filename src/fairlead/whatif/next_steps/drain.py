@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.finalizer import TERMINATION
@@ -40,9 +41,19 @@ from fairlead.whatif.snapshot.dump_note import lacks_pods
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
-_MAX_REMOVED: Final = "spec.maxUnavailable=null"
 _FINALIZERS: Final = ("metadata", "finalizers")
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
+
+
+class _BudgetRule(Struct, frozen=True):
+    """Edits of the fields of a budget, after which it allows one more disruption.
+
+    If `is_number` is True, the edits make `minAvailable` a number. Otherwise, they raise
+    `maxUnavailable`.
+    """
+
+    edits: Sequence[str]
+    is_number: bool
 
 
 def add_flags(context: StepContext) -> Iterator[NextStep]:
@@ -230,10 +241,17 @@ def _is_exhausted_by_unready_pods(budget: BudgetOutcome, context: StepContext) -
     A weaker rule would let a drain evict ready pods of a workload that lacks ready pods already. A
     workload with a quorum, such as a database of three members, could lose it.
     """
-    return not budget.never_allows and any(
-        one.readiness.before < one.readiness.wanted and budget.pdb in dict(one.budgets)
+    return not budget.never_allows and budget.pdb in _budgets_of_unready_pods(context)
+
+
+def _budgets_of_unready_pods(context: StepContext) -> set[str]:
+    """Return the budgets of the workloads that lacked ready pods before the change."""
+    return {
+        pdb
         for one in context.answer.effect.workloads
-    )
+        if one.readiness.before < one.readiness.wanted
+        for pdb, _ in one.budgets
+    }
 
 
 def _make_ready(budget: BudgetOutcome, context: StepContext) -> NextStep:
@@ -255,13 +273,7 @@ def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> dict
     To find out, one simulation sets unhealthyPodEvictionPolicy AlwaysAllow in all budgets with
     unready pods. Budgets that the what-if itself may change are left out.
     """
-    effect, change = context.answer.effect, context.answer.change
-    unready = {
-        pdb
-        for one in effect.workloads
-        if one.readiness.before < one.readiness.wanted
-        for pdb, _ in one.budgets
-    }
+    change, unready = context.answer.change, _budgets_of_unready_pods(context)
     refused = {
         one.pdb: one.blocked
         for one in budgets
@@ -369,34 +381,34 @@ def _other_rules(budgets: Iterable[BudgetOutcome], context: StepContext) -> Iter
     All rules are tried together first. If they do not help, for example because pods of one of the
     budgets then find no room, up to TRIES_MAX rules are tried one by one.
     """
-    edits = {one.pdb: edit for one in budgets if (edit := _rule_with_room(one, context))}
-    edits = dict(islice(edits.items(), NAMES_MAX))
-    if not edits:
+    rules = {one.pdb: rule for one in budgets if (rule := _rule_with_room(one, context))}
+    rules = dict(islice(rules.items(), NAMES_MAX))
+    if not rules:
         return
-    if step := _rules_step(edits, context):
+    if step := _rules_step(rules, context):
         yield step
-    elif len(edits) > 1:
-        alone = ({pdb: edit} for pdb, edit in islice(edits.items(), TRIES_MAX))
+    elif len(rules) > 1:
+        alone = ({pdb: rule} for pdb, rule in islice(rules.items(), TRIES_MAX))
         yield from filter(None, (_rules_step(one, context) for one in alone))
 
 
-def _rules_step(edits: Mapping[str, Sequence[str]], context: StepContext) -> NextStep | None:
-    """Return the what-if with `edits`, which maps budgets to fields; None if it does not help.
+def _rules_step(rules: Mapping[str, _BudgetRule], context: StepContext) -> NextStep | None:
+    """Return the what-if in which budgets have these `rules`; None if it does not help.
 
-    The edits help if the drain leaves fewer pods on its nodes, no more pods wait, and each workload
+    The rules help if the drain leaves fewer pods on its nodes, no more pods wait, and each workload
     has at least as many ready pods at the end. The step says how many pods still block the drain,
-    and names the workloads that have no ready pod for a time because of the edits.
+    and names the workloads that have no ready pod for a time because of the rules.
     """
-    settings = [f"{_budget(pdb)}:{field}" for pdb, fields in edits.items() for field in fields]
+    settings = [f"{_budget(pdb)}:{edit}" for pdb, rule in rules.items() for edit in rule.edits]
     tried, answer = context.with_edits(*settings), context.answer
     if tried is None or is_worse(tried, answer.effect):
         return None
     left, before = len(tried.changed.blocking), len(answer.changed.blocking)
     if left >= before:
         return None
-    whose = listed(list(edits), NAMES_MAX)
+    whose = listed(list(rules), NAMES_MAX)
     words = f"ask again with one more unavailable pod allowed by {whose}"
-    if all(_MAX_REMOVED in fields for fields in edits.values()):
+    if all(rule.is_number for rule in rules.values()):
         words = (
             f"ask again with a number as minAvailable of {whose}; other limits count only pods "
             "with a controller"
@@ -417,24 +429,26 @@ def _newly_down(tried: Effect, present: Effect) -> list[str]:
     return [str(ref) for ref in sorted(found - known) if ref.kind != POD.kind]
 
 
-def _rule_with_room(budget: BudgetOutcome, context: StepContext) -> Sequence[str]:
-    """Return the edits with which `budget` allows one more disruption.
+def _rule_with_room(budget: BudgetOutcome, context: StepContext) -> _BudgetRule | None:
+    """Return the rule with which `budget` allows one more disruption.
 
-    Return () if the user's what-if may already change `budget`, because a question must not set a
+    Return None if the user's what-if may already change `budget`, because a question must not set a
     field twice. If no pod of the budget has a controller, `minAvailable` becomes a number. If
-    `maxUnavailable` never allows a disruption, it becomes 1. Return () for any other budget: with
-    more ready pods, it allows disruptions. Also return () while pods are pending, because more
+    `maxUnavailable` never allows a disruption, it becomes 1. Return None for any other budget: with
+    more ready pods, it allows disruptions. Also return None while pods are pending, because more
     evictions would make more pods wait.
     """
     if _may_change(budget.pdb, context.answer.change):
-        return ()
+        return None
     covered = [one for one in context.answer.effect.workloads if budget.pdb in dict(one.budgets)]
     if covered and all(one.workload.kind == POD.kind for one in covered):
-        return _MAX_REMOVED, f"spec.minAvailable={max(0, budget.lowest_healthy - 1)}"
+        least = max(0, budget.lowest_healthy - 1)
+        edits = ("spec.maxUnavailable=null", f"spec.minAvailable={least}")
+        return _BudgetRule(edits, is_number=True)
     has_maximum = budget.rule.startswith("maxUnavailable ") and budget.never_allows
     if not (covered and has_maximum) or any(one.pending for one in covered):
-        return ()
-    return ("spec.maxUnavailable=1",)
+        return None
+    return _BudgetRule(("spec.maxUnavailable=1",), is_number=False)
 
 
 def _may_change(pdb: str, change: ClusterChange) -> bool:
