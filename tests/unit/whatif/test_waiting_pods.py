@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.question import what_if
 
@@ -128,6 +129,16 @@ def test_a_copy_of_the_failed_node_is_suggested_if_no_other_node_has_room(make, 
     followed = what_if(dump, replace(change, add_nodes=1, like="a", set=(edit,)))
     [row] = [one for one in followed.effect.workloads if one.workload.name == "db"]
     assert row.readiness.lowest_for < 600 * 10**9
+
+
+def test_no_copy_of_a_failed_node_is_suggested_that_changes_which_nodes_fail(make, snapshot):
+    """With one more node, the fraction selects another node."""
+    nodes = make.node("a", "2"), make.node("b", "1")
+    failures = Failures(fail_fraction=("20%",))
+    dump = snapshot(*nodes, *stateful_pod(make, "db", "a", cpu="2"))
+    answer = what_if(dump, ClusterChange(failures=failures, lasts="8h"), Conditions(seed=2))
+    assert [one.node for one in answer.outage.nodes] == ["a"]
+    assert not any("--like" in one.options for one in answer.next_steps)
 
 
 def test_the_verdict_says_who_takes_the_room_of_a_node_that_returns(make, snapshot):
