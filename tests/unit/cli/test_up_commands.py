@@ -224,7 +224,12 @@ def test_a_start_in_the_background_fails_if_its_process_ends_early(
 def test_an_interrupted_start_leaves_no_process_in_the_background(fairlead, tmp_path):
     dump = tmp_path / "dump"
     os.mkfifo(dump)
-    up = [sys.executable, "-P", "-m", "fairlead.cli", "up", "--detach", "--snapshot", str(dump)]
+    # Python raises no KeyboardInterrupt if its parent ignores SIGINT, as a job of a script does.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from fairlead.cli.main import main; main()"
+    )
+    up = [sys.executable, "-P", "-c", program, "up", "--detach", "--snapshot", str(dump)]
     with (
         subprocess.Popen(up, stdout=subprocess.DEVNULL) as start,
         dump.open("w") as file,  # waits until the new process reads the dump
