@@ -85,7 +85,8 @@ def _parse(report: Report, seconds: float, seed: int) -> None:
 
 def _round(report: Report, name: str, seed: int) -> None:
     bounded = ["sh", "-c", f'ulimit -v {MEMORY_KIB_MAX}; exec "$@"', "sh"]
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    # With -m "", also the tests that are marked as long.
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", ""]
     done = subprocess.run(
         [*bounded, *pytest, f"--hypothesis-seed={seed}", str(HERE / f"test_{name}.py")],
         env=os.environ | {"HYPOTHESIS_PROFILE": "fuzz"},
