@@ -119,9 +119,9 @@ class StepContext(Struct, frozen=True, dict=True):
     def nodes_not_to_copy(self) -> set[str]:
         """Return the nodes whose copies would fail, or would make other nodes fail.
 
-        --fail-zone selects new nodes of the zone, too. --fail-fraction selects from the present and
-        the new nodes together, of its zone or, if it names no zone, of all zones. A fraction
-        without a zone selects other nodes with a copy of any node.
+        --fail-zone also selects new nodes of the zone. --fail-fraction selects from the present and
+        the new nodes together: from those of its zone or, if it names no zone, from all. So any new
+        node can change which nodes a fraction without a zone selects.
         """
         answer = self.answer
         failures, known = answer.change.failures, (*answer.without.nodes, *answer.changed.nodes)
