@@ -12,28 +12,23 @@ from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.assessment.verdict import (
-    INCOMPLETE_MIN,
-    NAMES_MAX,
-    Finding,
-    OutcomeKind,
-    Verdict,
-    autoscaler_reasons,
-    causes,
-    data_deletion,
-    gone_for_good,
-    incomplete_gangs,
+from fairlead.whatif.outcome.assessment.sentence.drain import causes, unfinished_drain
+from fairlead.whatif.outcome.assessment.sentence.loop import (
     is_over,
     last_reports,
     lasting_loop,
-    not_back,
     past_loop,
     past_loops,
-    pending_while_scaling,
-    returning,
-    still_not_running,
-    unfinished_drain,
 )
+from fairlead.whatif.outcome.assessment.sentence.loss import data_deletion, gone_for_good, not_back
+from fairlead.whatif.outcome.assessment.sentence.pending_pod import (
+    autoscaler_reasons,
+    pending_while_scaling,
+)
+from fairlead.whatif.outcome.assessment.sentence.unfinished import returning, still_not_running
+from fairlead.whatif.outcome.assessment.sentence.words import NAMES_MAX
+from fairlead.whatif.outcome.assessment.sentence.workload import INCOMPLETE_MIN, incomplete_gangs
+from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Verdict
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import reasons_in_words

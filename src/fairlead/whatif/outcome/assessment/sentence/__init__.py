@@ -1,0 +1,1 @@
+"""The sentences of a verdict, grouped by what they are about."""
