@@ -36,7 +36,7 @@ from fairlead.whatif.descheduler.policy import read_policy
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.sweep.variation import parse_variation
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"

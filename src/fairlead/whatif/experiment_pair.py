@@ -49,7 +49,8 @@ from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import samples

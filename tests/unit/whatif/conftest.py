@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from fairlead.whatif.input.document import Document
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 

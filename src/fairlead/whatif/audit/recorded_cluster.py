@@ -42,7 +42,8 @@ from fairlead.whatif.audit.audit_log import AuditedWrite
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import refusal_of
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.worlds.seeded_ids import SeededIds

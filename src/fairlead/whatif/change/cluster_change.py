@@ -58,9 +58,9 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.given_plugin import plugin_text
 from fairlead.whatif.input.option_type import refuse_wrong_types
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import (
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import (
     DEFAULT_NAMESPACE,
-    Manifest,
     manifests_to_apply,
     refuse_invalid_annotations,
     unknown_annotations,

@@ -44,7 +44,8 @@ from fairlead.whatif.change.static_pod import daemon_pod_on, lacks_daemon_set, s
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_pool import (
     labels_in_zone,
     node_template,

@@ -88,7 +88,8 @@ from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
-from fairlead.whatif.snapshot.manifest import Manifest, manifests_to_apply
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests_to_apply
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unsimulated_controller import (

@@ -59,7 +59,8 @@ from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of
 from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
 from fairlead.whatif.snapshot.unsimulated_controller import LostPods

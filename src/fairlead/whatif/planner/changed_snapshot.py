@@ -45,13 +45,8 @@ from fairlead.engine.workloads.stateful_set.rule import ON_DELETE, first_updated
 from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, script_of_change
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
-    Manifests,
-    ReplicaManifests,
-    entries_of,
-    manifests,
-)
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _SOURCE: Final = "--apply"

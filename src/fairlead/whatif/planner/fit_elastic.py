@@ -55,7 +55,7 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 ELASTIC_MAX: Final = 5_000
 """The maximum number of pods to try, unless --max-limit sets another number."""

@@ -56,7 +56,8 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 COPIES_MAX: Final = 10_000
 _PODS_MAX: Final = 100_000  # pods of one copy

@@ -35,7 +35,8 @@ from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.run.capacity.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of, manifests
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _SOURCE: Final = "size"

@@ -69,7 +69,8 @@ from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.inventory import Inventory, name_parts
-from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import DEFAULT_NAMESPACE, manifests
 from fairlead.whatif.snapshot.owner_name import owner_names
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.served_kind import full_kind, is_custom

@@ -61,7 +61,7 @@ from fairlead.whatif.scenario.simkube_trace import (
 )
 from fairlead.whatif.scenario.trace import RECORDED, RecordedTimes, Trace, read_trace
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot
 
 TABLE_SUFFIXES: Final = (".csv", ".csv.gz")

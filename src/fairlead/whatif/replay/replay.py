@@ -35,7 +35,8 @@ from fairlead.whatif.input.document import STDIN, Document, parse_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.decoder.simulator_export import is_simulator_export, selected_node
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot, start_of_time
 from fairlead.worlds.cluster.shadow import Shadow, ShadowDecision
 from fairlead.worlds.cluster.shadow_record import ShadowRecord

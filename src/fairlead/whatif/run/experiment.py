@@ -29,12 +29,7 @@ from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.other_scheduler import with_other_schedulers
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
-    Manifests,
-    ReplicaManifests,
-    entries_of,
-)
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.samples import samples
 
 if TYPE_CHECKING:

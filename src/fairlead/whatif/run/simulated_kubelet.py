@@ -29,7 +29,8 @@ from fairlead.whatif.run.pod_timing.failing_revision import (
 )
 from fairlead.whatif.run.pod_timing.startup_time import NO_TIMES, StartupTimes, startup_times
 from fairlead.whatif.run.pod_timing.stuck_pod import stuck_pods
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.samples import samples
 
 _STARTING: Final = seconds(60)

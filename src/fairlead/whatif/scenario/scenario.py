@@ -110,10 +110,8 @@ from fairlead.whatif.snapshot.dump_note import (
 from fairlead.whatif.snapshot.garbage_collection import without_collection
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
-    Manifests,
-    entries_of,
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
+from fairlead.whatif.snapshot.manifest_reader import (
     manifests,
     manifests_of_cluster,
     refuse_duplicates,

@@ -39,7 +39,8 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, manifests, unknown_annotations
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests, unknown_annotations
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes
 

@@ -58,8 +58,8 @@ from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.scenario.timed_outage import FAILURE_FIELDS, EventField, NodeFailure, outage_of
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import (
     manifests,
     manifests_to_apply,
     refuse_invalid_annotations,

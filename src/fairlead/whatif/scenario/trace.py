@@ -47,7 +47,7 @@ from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.input.strict_form import FileName, StrictForm
 from fairlead.whatif.scenario.generated_nodes import PODS_PER_NODE, node_object
 from fairlead.whatif.scenario.trace_jobs import PodSource, TraceJobs, job_arrivals, queue_objects
-from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE
+from fairlead.whatif.snapshot.manifest_reader import DEFAULT_NAMESPACE
 
 GPU_RESOURCE: Final = "openb/gpu-milli"
 GPU_MODEL_LABEL: Final = "gpu-model"

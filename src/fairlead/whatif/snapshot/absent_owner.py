@@ -16,13 +16,8 @@ from fairlead.apiserver.kind import POD, find_kind, kind_of
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
-    Manifests,
-    ReplicaManifests,
-    entries_of,
-    manifests,
-)
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 

@@ -51,13 +51,8 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     Kind,
 )
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
-    ReplicaManifests,
-    entries_of,
-    invalid_annotations,
-    unknown_annotations,
-)
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+from fairlead.whatif.snapshot.manifest_reader import invalid_annotations, unknown_annotations
 from fairlead.whatif.snapshot.samples import samples, valid_view, valid_views
 from fairlead.whatif.snapshot.served_kind import is_custom, is_served
 from fairlead.whatif.snapshot.snapshot import Snapshot

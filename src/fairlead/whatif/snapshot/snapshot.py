@@ -36,16 +36,10 @@ from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.garbage_collection import without_collection
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
-    ReplicaManifests,
-    contents_of,
-    entries_of,
-    manifests_of_cluster,
-    refuse_shared_uids,
-    type_name,
-)
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, contents_of, entries_of
+from fairlead.whatif.snapshot.manifest_reader import manifests_of_cluster, refuse_shared_uids
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import starting_nodes
+from fairlead.whatif.snapshot.storable_object import type_name
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")

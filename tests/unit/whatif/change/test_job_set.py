@@ -13,7 +13,7 @@ from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 PRIORITY = "jobset.sigs.k8s.io/priority"
 LONG = "w" * 60

@@ -9,7 +9,7 @@ from fairlead.whatif.change.volcano_job import gang_of
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 
 def task(name, replicas, cpu="1", **fields):

@@ -15,7 +15,7 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 ALIVE = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
 NO_ADDRESS = {"key": ".status.podIP", "operator": "DoesNotExist"}

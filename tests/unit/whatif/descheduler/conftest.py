@@ -13,7 +13,7 @@ from fairlead.whatif.descheduler.policy import read_policy
 from fairlead.whatif.descheduler.run import DescheduleResult, run_policy
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 DAY = 86_400 * 10**9
 NOW = 20_000 * DAY

@@ -10,7 +10,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 LINUX = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 ARM = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64"}

@@ -13,7 +13,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.experiment import QUIET
 from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 READY = """
 apiVersion: kwok.x-k8s.io/v1alpha1

@@ -42,13 +42,8 @@ from fairlead.whatif.snapshot.decoder import pod_texts
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects, _decoded, _texts
-from fairlead.whatif.snapshot.manifest import (
-    Manifest,
-    ReplicaManifests,
-    contents_of,
-    entries_of,
-    manifests,
-)
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, contents_of, entries_of
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import (
     Snapshot,

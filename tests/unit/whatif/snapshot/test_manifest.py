@@ -10,7 +10,7 @@ from fairlead.api.codec import UNNAMED
 from fairlead.whatif.input.document import Document, read_listings
 from fairlead.whatif.input.document import read as read_documents
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.manifest import manifests, manifests_to_apply
+from fairlead.whatif.snapshot.manifest_reader import manifests, manifests_to_apply
 
 
 def pod(name="web", **metadata):

@@ -12,7 +12,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 

@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.whatif.audit.audit_log import read_audit_log
 from fairlead.whatif.audit.recorded_cluster import RecordedCluster
 from fairlead.whatif.input.document import Document
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.local.write_audit import WriteAudit
 

@@ -19,7 +19,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     read_autoscaling,
 )
 from fairlead.whatif.input.document import Document
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_pool import node_template
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.local.bootstrap.nodes import node_manifests

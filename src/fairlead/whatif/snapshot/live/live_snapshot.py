@@ -37,8 +37,8 @@ from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.garbage_collection import without_collection
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES, LiveResource
 from fairlead.whatif.snapshot.live.served_version import is_served, other_versions
-from fairlead.whatif.snapshot.manifest import is_older_version
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, snapshot_annotations
+from fairlead.whatif.snapshot.storable_object import is_older_version
 
 READ_SECONDS_MAX: Final = 600
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _SERVER_ERROR = 401, 403, 404, 500

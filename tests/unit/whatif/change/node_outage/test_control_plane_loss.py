@@ -10,7 +10,7 @@ from fairlead.whatif.change.node_outage.control_plane_loss import control_plane_
 from fairlead.whatif.change.node_outage.outage import Outage
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 PLANE = {"node-role.kubernetes.io/control-plane": ""}
 ETCD = {"node-role.kubernetes.io/etcd": "true"}

@@ -16,7 +16,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 from fairlead.whatif.configuration.autoscaling.node_price import price_in_group
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 ON = AutoscaleOptions("cluster-autoscaler")
 ZONE = "topology.kubernetes.io/zone"

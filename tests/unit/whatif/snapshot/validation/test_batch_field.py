@@ -15,7 +15,7 @@ from fairlead.whatif.planner.new_pod import read_pod_file
 from fairlead.whatif.question import what_if
 from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes, unknown_fields
 
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -9,7 +9,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.validation.unknown_field import (
     refuse_malformed_fields,
     unknown_field_notes,

@@ -72,7 +72,8 @@ from fairlead.whatif.configuration.autoscaling.place_label import (
 )
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_class import created_node_classes
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import samples
