@@ -21,11 +21,8 @@ from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
-from fairlead.whatif.change.cluster_change import (
-    ChangeScript,
-    ClusterChange,
-    script_of_change,
-)
+from fairlead.whatif.change.change_script import ChangeScript, script_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.conditions import Conditions

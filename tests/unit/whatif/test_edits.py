@@ -9,7 +9,8 @@ from tests.unit.whatif import rollout
 
 from fairlead.api.well_known_label import HOSTNAME, region_and_zone
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
+from fairlead.whatif.change.applied_file import NO_MANAGED_FIELDS
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.edit.vertical_pod_autoscaler import recommended_edits
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError

@@ -24,7 +24,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, POD
 from fairlead.engine.core.command import Command, CreateObject, PatchObject
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.change.cluster_change import ChangeScript
+from fairlead.whatif.change.change_script import ChangeScript
 from fairlead.whatif.snapshot.served_kind import full_kind
 
 RunDurations = Callable[[Pod], DurationNs | None]

@@ -28,7 +28,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability impor
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT, NODE_POOL
 from fairlead.engine.core.command import Command, PatchObject
-from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, deleted_nodes
+from fairlead.whatif.change.change_script import ChangeScript
+from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.samples import samples
 

@@ -42,7 +42,8 @@ from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, 
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import same_template
 from fairlead.engine.workloads.stateful_set.rule import ON_DELETE, first_updated
-from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, script_of_change
+from fairlead.whatif.change.change_script import ChangeScript, script_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of

@@ -6,7 +6,8 @@ import pytest
 from tests.unit.whatif.conftest import workload
 
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
-from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.change_script import script_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.change_script import script_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.question import what_if
 
 SHOP = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}

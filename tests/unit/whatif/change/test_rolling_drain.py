@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.change_script import script_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.rolling_drain import nodes_at_once, require_pace
 from fairlead.whatif.input.error import InputError
 

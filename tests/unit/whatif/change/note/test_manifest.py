@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.change_script import script_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
