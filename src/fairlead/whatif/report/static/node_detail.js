@@ -1,6 +1,6 @@
 // Texts about nodes: the tooltip, the panel of the pinned node, and the tables about all nodes.
 
-import { amountOf, count, percent, plural, quantity, ratio } from "./format.js";
+import { amountOf, count, percent, plural, quantity, ratio, uncountedNodes } from "./format.js";
 import { bar, h, nothing } from "./dom.js";
 import { priorityMark } from "./palette.js";
 import { podsOn } from "./node_state.js";
@@ -204,7 +204,14 @@ export function zoneTable(view, heading) {
   const head = [heading, "Nodes", "Cordoned", resource.label, ""].map((text) =>
     h("th", { scope: "col" }, text),
   );
-  return h("table", { class: "zones" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
+  const has = (set) => zones.some(({ nodes }) => nodes.some((node) => set.has(node)));
+  const note = uncountedNodes(has(state.cordoned), has(state.outOfService), "out of service");
+  return h(
+    "div",
+    {},
+    h("table", { class: "zones" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+    note ? h("p", { class: "note" }, note) : null,
+  );
 }
 
 /** A histogram of the nodes by the requested share of the resource: a column for every tenth. */

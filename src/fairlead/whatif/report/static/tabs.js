@@ -9,8 +9,8 @@ import { dataTable } from "./table.js";
 const BEFORE_PX = 50; // this part of the tab to the left of the chosen one stays visible
 
 /**
- * `specs` are [{ key, label, empty, fields, facet }]; `tables` has a table for each key. At first, the
- * first table that has rows is shown.
+ * `specs` are [{ key, label, empty, fields, facet, note }]; `tables` has a table for each key. At first,
+ * the first table that has rows is shown. `note` is a sentence below the table, or null.
  */
 export function tabbedTables(specs, tables, label, priorities, known) {
   const panels = specs.map((spec) => panel(spec, tables[spec.key], priorities, known));
@@ -72,6 +72,7 @@ function panel(spec, table, priorities, known) {
       "data-empty": !table.length,
     },
     content,
+    spec.note ? h("p", { class: "note" }, spec.note) : null,
   );
 }
 

@@ -1,6 +1,6 @@
 // The answer first: the verdict in a sentence, then workloads, node pools and budgets.
 
-import { count, duration, isNumber, percent, plural, ratio } from "./format.js";
+import { count, duration, isNumber, percent, plural, ratio, uncountedNodes } from "./format.js";
 import { h, section, unbroken } from "./dom.js";
 import { tabbedTables } from "./tabs.js";
 
@@ -107,7 +107,7 @@ export function verdictSection(report, priorities) {
     ...sentences(report),
     ...conditions(report.fail_on),
     conclusion(report),
-    tabbedTables([...TABLES, ...optional], tables, "The effect by workload", priorities, new Set()),
+    tabbedTables([...TABLES.map((spec) => withPoolNote(spec, report.node_pools)), ...optional], tables, "The effect by workload", priorities, new Set()),
     untouched(report),
   ];
   return [section("verdict", "Verdict", null, ...body)];
@@ -191,6 +191,12 @@ function notes({ under_way: underWay, rest_after_s: after, notes: texts }) {
 function untouched({ untouched_workloads: amount }) {
   if (!amount) return null;
   return h("p", { class: "note" }, `${plural(amount, "other workload is", "other workloads are")} untouched.`);
+}
+
+function withPoolNote(spec, pools) {
+  if (spec.key !== "node_pools") return spec;
+  const has = (key) => pools.some((pool) => pool[key]);
+  return { ...spec, note: uncountedNodes(has("cordoned"), has("not_ready"), "not ready") };
 }
 
 function poolTable(pools) {

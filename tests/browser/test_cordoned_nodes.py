@@ -1,0 +1,44 @@
+"""Reports about nodes that are cordoned or not ready, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.main import run
+
+pytestmark = pytest.mark.needs("chromium")
+
+STORE = Path(__file__).parents[2] / "examples" / "store" / "store.yaml"
+CORDONED = "Nodes that are cordoned do not count in these percentages."
+
+
+def open_report(page, folder, dump, *question):
+    path = folder / "report.html"
+    run(["whatif", str(dump), *question, "--report", str(path), "-o", "json"])
+    page.open(path)
+
+
+def test_tables_of_shares_say_that_cordoned_nodes_do_not_count(page, tmp_path):
+    """The share of a pool rises although no pod moves, and that of its zone has no value."""
+    open_report(page, tmp_path, STORE, "--cordon", "topology.kubernetes.io/zone=west-1b")
+    page.click("#tab-node_pools")
+    assert page.texts("#panel-node_pools .note") == [CORDONED]
+    assert page.texts(".zones + .note") == [CORDONED]
+    page.click("[data-value=before]")
+    assert page.texts(".zones + .note") == []
+
+
+def test_tables_of_shares_say_that_failed_nodes_do_not_count(page, tmp_path):
+    open_report(page, tmp_path, STORE, "--fail-node", "worker-03")
+    page.click("#tab-node_pools")
+    words = "Nodes that are {} do not count in these percentages."
+    assert page.texts("#panel-node_pools .note") == [words.format("not ready")]
+    assert page.texts(".zones + .note") == [words.format("out of service")]
+
+
+def test_tables_of_shares_have_no_remark_if_all_nodes_count(page, tmp_path):
+    open_report(page, tmp_path, STORE, "--scale", "deploy/store/frontend=9")
+    page.click("#tab-node_pools")
+    assert page.texts("#panel-node_pools .note, .zones + .note") == []
