@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,15 @@ def test_tables_of_shares_have_no_remark_if_all_nodes_count(page, tmp_path):
     open_report(page, tmp_path, STORE, "--scale", "deploy/store/frontend=9")
     page.click("#tab-node_pools")
     assert page.texts("#panel-node_pools .note, .zones + .note") == []
+
+
+def test_the_map_shows_the_resources_of_nodes_that_are_all_cordoned(page, tmp_path):
+    """The totals of the resources are 0, but the nodes have these resources."""
+    status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": status}
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+    open_report(page, tmp_path, dump, "--cordon", "n1")
+    assert page.texts("[aria-label=Resource] button") == ["CPU", "Memory", "Pods"]
+    assert page.texts(".allocation-name") == ["CPU", "Memory", "Pods"]
+    assert page.text(".fill-histogram h4") == "Nodes by share of CPU requested, in percent"

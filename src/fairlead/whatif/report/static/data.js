@@ -31,7 +31,9 @@ export function loadReport(text) {
 
 export function unpackReport(page) {
   const all = page.resources.length ? page.resources : resourcesOf(page.nodes);
-  const resources = all.filter(({ allocatable, requested, before }) => allocatable !== 0 || requested || before);
+  // Totals leave out cordoned nodes, but the map shows what these nodes offer.
+  const isOffered = (name) => unpackColumn(page.nodes.allocatable[name] ?? []).some(Boolean);
+  const resources = all.filter(({ name, allocatable, requested, before }) => allocatable !== 0 || requested || before || isOffered(name));
   return {
     ...page,
     resources: named(resources.map((resource) => ({ ...resource, scale: scaleOf(resource) }))),
