@@ -55,3 +55,10 @@ def test_the_map_shows_the_resources_of_nodes_that_are_all_cordoned(page, tmp_pa
     assert page.texts("[aria-label=Resource] button") == ["CPU", "Memory", "Pods"]
     assert page.texts(".allocation-name") == ["CPU", "Memory", "Pods"]
     assert page.text(".fill-histogram h4") == "Nodes by share of CPU requested, in percent"
+
+
+def test_workloads_are_other_workloads_only_if_some_are_touched(page, tmp_path):
+    open_report(page, tmp_path, STORE, "--cordon", "worker-03")
+    assert "5 workloads are untouched." in page.texts("#verdict > .note")
+    open_report(page, tmp_path, STORE, "--scale", "deploy/store/frontend=9")
+    assert "4 other workloads are untouched." in page.texts("#verdict > .note")

@@ -188,9 +188,10 @@ function notes({ under_way: underWay, rest_after_s: after, notes: texts }) {
   return [h("p", { class: "note" }, text), ...shown];
 }
 
-function untouched({ untouched_workloads: amount }) {
+function untouched({ untouched_workloads: amount, workloads }) {
   if (!amount) return null;
-  return h("p", { class: "note" }, `${plural(amount, "other workload is", "other workloads are")} untouched.`);
+  const other = workloads.length ? "other " : "";
+  return h("p", { class: "note" }, `${plural(amount, `${other}workload is`, `${other}workloads are`)} untouched.`);
 }
 
 function withPoolNote(spec, pools) {
