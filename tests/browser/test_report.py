@@ -729,63 +729,6 @@ def test_the_url_contains_the_selected_tab(page, reports):
     assert page.js("location.hash") == "#tab=evictions"
 
 
-@pytest.mark.parametrize("name", ["large", "outage"])
-def test_a_printed_report_is_light_expanded_and_as_wide_as_the_paper(page, reports, name):
-    page.open(reports / f"{name}.html", theme="dark")
-    page.js("localStorage.setItem('fairlead-report-theme', 'dark')")
-    shown = (
-        "[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetHeight > 0).length"
-    )
-    closed = "document.querySelectorAll('main details:not([open])').length"
-    before = [page.js(shown), page.js(closed), page.js("document.querySelectorAll('tr').length")]
-    page.js("dispatchEvent(new Event('beforeprint'))")
-    page.send("Emulation.setEmulatedMedia", media="print")
-    assert page.js("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
-    assert page.js("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
-    filled = "document.querySelectorAll('[role=tabpanel]:not([data-empty])').length"
-    assert page.js(shown) == page.js(filled) >= before[0]
-    assert page.js(closed) == 0
-    edges = (
-        "[...document.querySelectorAll('main canvas, main .data, main .card')]"
-        ".filter(e => !e.closest('dialog')).map(e => Math.floor(e.getBoundingClientRect().right))"
-    )
-    assert 500 < max(page.js(edges)) <= 701
-    page.send("Emulation.setEmulatedMedia", media="")
-    page.js("dispatchEvent(new Event('afterprint'))")
-    after = [page.js(shown), page.js(closed), page.js("document.querySelectorAll('tr').length")]
-    assert (after[0], after[1]) == (before[0], before[1])
-
-
-def test_a_printed_table_does_not_break_short_names_of_nodes(page, reports):
-    """In a table with many columns, the columns of nodes have room for `worker-09` or `pending`."""
-    page.open(reports / "small.html", width=718)
-    page.js("dispatchEvent(new Event('beforeprint'))")
-    page.send("Emulation.setEmulatedMedia", media="print")
-    cells = "[...document.querySelectorAll('#panel-preemptions td.kind-node')]"
-    assert min(page.js(f"{cells}.map(e => e.clientWidth)")) >= 62
-    page.send("Emulation.setEmulatedMedia", media="")
-    page.js("dispatchEvent(new Event('afterprint'))")
-
-
-def test_a_printed_table_breaks_neither_durations_nor_words(page, tmp_path):
-    """The values of narrow columns, such as `13m31s` and `breached`, stay on one line."""
-    path = tmp_path / "report.html"
-    question = ["--fail-zone", "west-1b", "--for", "20m"]
-    run(["whatif", str(STORE), *question, "--report", str(path), "-o", "json"])
-    page.open(path, width=718)
-    page.js("dispatchEvent(new Event('beforeprint'))")
-    page.send("Emulation.setEmulatedMedia", media="print")
-    cells = "[...document.querySelectorAll('#panel-workloads td.kind-word span')]"
-    assert "13m31s" in page.texts("#panel-workloads td.kind-word")
-    assert page.js(f"{cells}.map(e => e.getClientRects().length)") == [1] * 8
-    # Chromium repeats the headings on each page only if they contain no button box.
-    assert page.js("getComputedStyle(document.querySelector('.data th button')).display") == (
-        "contents"
-    )
-    page.send("Emulation.setEmulatedMedia", media="")
-    page.js("dispatchEvent(new Event('afterprint'))")
-
-
 def test_the_recovery_times_over_seeds_have_a_unit(page, tmp_path):
     """The other amounts in these columns are numbers of pods."""
     path = tmp_path / "report.html"

@@ -81,7 +81,7 @@ export function nodesSection(report, priorities, states, time) {
   return section(
     "nodes",
     "Nodes",
-    "One cell per node. Point at a cell to see the pods of the node; click the cell to keep them in view.",
+    ["One cell per node.", h("span", { class: "on-screen" }, " Point at a cell to see the pods of the node; click the cell to keep them in view.")],
     nodesCard(report, view, map, parts, refresh, nodeTime(states, time)),
   );
 }

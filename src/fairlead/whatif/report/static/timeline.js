@@ -13,7 +13,8 @@ const HEIGHT_PX = { 1: 300, 2: 170, 3: 124, 4: 100, 5: 90 };
 export function timelineSection(report, priorities, time) {
   // The page of a running cluster may be about a real cluster, whose time is real.
   const overTime = report.kind === "live" ? "over time" : "over virtual time";
-  const lead = `Pods by priority ${overTime}. A pod counts as running from the time it gets a node until it ends or its deletion begins; while its node is not ready, it counts as down instead. Click a chart to move the slider below, which also sets the time of the node map; drag to zoom in.`;
+  const lead = `Pods by priority ${overTime}. A pod counts as running from the time it gets a node until it ends or its deletion begins; while its node is not ready, it counts as down instead.`;
+  const help = " Click a chart to move the slider below, which also sets the time of the node map; drag to zoom in.";
   if (!report.timeline.t_s.length) {
     return section("timeline", "Time line", null, nothing("No time line was recorded."));
   }
@@ -31,7 +32,7 @@ export function timelineSection(report, priorities, time) {
     const words = "The run ended at its start, because nothing happened afterwards.";
     return section("timeline", "Time line", null, nothing(words));
   }
-  return section("timeline", "Time line", lead, timelineCard(report, priorities, model, time));
+  return section("timeline", "Time line", [lead, h("span", { class: "on-screen" }, help)], timelineCard(report, priorities, model, time));
 }
 
 function timelineCard(report, priorities, model, time) {
