@@ -660,6 +660,34 @@ def test_a_phone_shows_every_value_of_a_row(page, reports):
     assert page.js(content) == '"From"'
 
 
+def test_a_phone_shows_the_priority_of_a_pod_below_its_name(page, reports):
+    """The mark and the name of the priority are on one line, which begins where the pod's does."""
+    page.open(reports / "large.html", width=390, height=844)
+    cell = "document.querySelector('#panel-preemptions td.kind-pod:has(.of-pod)')"
+    edges = ("left", "right", "top", "bottom")
+    pod, priority = (
+        page.js(f"(b => {list(edges)}.map(e => b[e]))({cell}.querySelector('{part}')"
+                ".getBoundingClientRect())")
+        for part in (".link", ".of-pod")
+    )  # fmt: skip
+    assert (priority[0], priority[2] >= pod[3] - 1) == (pod[0], True)
+    assert priority[3] - priority[2] < 24
+
+
+def test_a_phone_shows_the_whole_name_of_a_priority(page, tmp_path):
+    """A name may have 253 characters, and no mouse shows the rest of a cut name."""
+    name = "-".join(["priority"] * 20)
+    row = {"pod": "default/a", "priority": 5, "since_s": 0.0, "reason": "0/1 nodes are available."}
+    path = tmp_path / "report.html"
+    priorities = [{"priority": 5, "name": name}]
+    data = {"kind": "simulate", "title": "t", "pending": [row], "priorities": priorities}
+    write_report(path, data)
+    page.open(path, width=390, height=844)
+    page.click("#pending summary")
+    cell = "document.querySelector('#pending td.kind-priority')"
+    assert page.js(f"{cell}.scrollWidth <= {cell}.clientWidth && {cell}.clientHeight > 40")
+
+
 def test_on_a_phone_a_list_sorts_stacked_rows(page, reports):
     """Stacked rows have no column headings, so a list contains them."""
     page.open(reports / "large.html", width=390, height=844)
