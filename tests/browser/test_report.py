@@ -263,6 +263,16 @@ def test_a_displaced_pod_is_counted_once(page, reports):
     assert page.text('nav a[href="#changes"] .amount') == "12"
 
 
+def test_a_report_with_new_pods_says_that_no_pod_was_displaced(page, tmp_path):
+    """The new pods are in a table below the title "Displaced pods"."""
+    path = tmp_path / "report.html"
+    question = ["--scale", "deploy/store/frontend=9"]
+    run(["whatif", str(STORE), *question, "--report", str(path), "-o", "json"])
+    page.open(path)
+    assert page.text("#changes .lead") == "No pod was displaced."
+    assert page.text("#tab-placed .amount") == "1"
+
+
 def test_empty_sections_have_a_message(page, reports):
     """An empty section contains a sentence instead of a table."""
     page.open(reports / "empty.html")
@@ -290,6 +300,19 @@ def test_the_time_line_displays_the_values_at_the_mouse(page, reports):
     assert page.texts(".readout tbody tr:last-child td")[2:] == ["7", "2"]
     page.mouse_over("h1")
     assert page.text(".readout caption") == "At the end, 0:10:00"
+
+
+def test_a_number_of_pods_that_does_not_change_is_stated_once(page, tmp_path):
+    """Its lowest value and its highest value are the same."""
+    timeline = {
+        "t_s": [0.0, 60.0],
+        "series": [{"priority": 0, "running": [3, 3], "pending": [0, 1]}],
+    }
+    path = tmp_path / "report.html"
+    data = {"kind": "simulate", "title": "t", "timeline": timeline, "virtual_seconds": 60.0}
+    write_report(path, data)
+    page.open(path)
+    assert page.texts(".chart-head span") == ["3 all the time", "at most 1, at 0:01:00"]
 
 
 def test_the_time_line_begins_at_the_start_of_the_run(page, reports):

@@ -184,9 +184,10 @@ export function displacedPods({ preemptions, evictions, moved }) {
 
 /**
  * Says where the displaced pods are at the end, which explains how the numbers on the tabs add up. A
- * pod whose node was deleted is only in the table of moved pods.
+ * pod whose node was deleted is only in the table of moved pods. `hasOtherRows` says whether a table has
+ * rows although no pod was displaced.
  */
-function changesLead({ kind, preemptions, evictions, moved, nodes }) {
+function changesLead({ kind, preemptions, evictions, moved, nodes }, hasOtherRows) {
   const ejected = preemptions.length + evictions.length;
   const places = new Map();
   for (const { columns, length } of [preemptions, evictions]) {
@@ -198,7 +199,7 @@ function changesLead({ kind, preemptions, evictions, moved, nodes }) {
     const { pod, from, to, how } = moved.columns;
     if (how[row] === "displaced" && !places.has(pod[row])) places.set(pod[row], [from[row], to[row]]);
   }
-  if (!places.size) return moved.length ? "No pod was displaced." : null;
+  if (!places.size) return hasOtherRows ? "No pod was displaced." : null;
   const known = new Set(nodes.name);
   const amounts = new Map();
   for (const [from, to] of places.values()) {
@@ -217,5 +218,6 @@ export function changesSection(report, priorities) {
     ({ key }) => ALWAYS.includes(key) || report[key].length,
   );
   const card = tabbedTables(tables, report, "Displaced pods", priorities, known);
-  return section("changes", "Displaced pods", changesLead(report), card);
+  const hasRows = tables.some(({ key }) => report[key].length);
+  return section("changes", "Displaced pods", changesLead(report, hasRows), card);
 }

@@ -66,7 +66,9 @@ function heading(model, measure, total) {
   const extreme = (words, { value, at }) => `${words} ${count(value)}, at ${clock(model.t[at])}`;
   const peak = peakOf(total);
   const notes = measure.grows ? [`${count(peak.value)} in all`] : [extreme("at most", peak)];
-  if (measure.dips) notes.unshift(extreme("at least", lowOf(total)));
+  const low = lowOf(total);
+  if (measure.dips && low.value === peak.value) notes.splice(0, 1, `${count(low.value)} all the time`);
+  else if (measure.dips) notes.unshift(extreme("at least", low));
   return h("p", { class: "chart-head" }, h("strong", {}, measure.label), h("span", {}, notes.join("; ")));
 }
 
