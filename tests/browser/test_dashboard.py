@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,11 @@ STORE = Path(__file__).parents[2] / "examples" / "store" / "store.yaml"
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.long]
 
 
-@pytest.fixture
-def link(tmp_path):
-    """The dashboard's link of a cluster with a store's nodes and pods; its clock is stopped."""
+@contextmanager
+def cluster(kubeconfig, *inputs):
+    """Run a cluster with a stopped clock; yield the link of its dashboard."""
     command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", "--dashboard"]
-    kubeconfig = str(tmp_path / "kubeconfig")
-    command += ["--snapshot", str(STORE), "--kubeconfig", kubeconfig]
+    command += [*inputs, "--kubeconfig", str(kubeconfig)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         process.stdout.readline()  # the path of the kubeconfig
@@ -43,8 +43,9 @@ def until(page, expression):
     raise AssertionError(expression)
 
 
-@pytest.fixture
-def dashboard(page, link):
+@contextmanager
+def opened(page, link):
+    """Open the dashboard at `link`, and leave it before its server ends."""
     page.resize(1280, 800)
     page.send("Page.navigate", url="about:blank")
     page.problems.clear()
@@ -53,6 +54,13 @@ def dashboard(page, link):
     until(page, "document.documentElement?.dataset.drawn === 'yes'")
     yield page
     page.send("Page.navigate", url="about:blank")  # a page would not find its server
+
+
+@pytest.fixture
+def dashboard(page, tmp_path):
+    """The dashboard of a cluster with a store's nodes and pods."""
+    with cluster(tmp_path / "kubeconfig", "--snapshot", str(STORE)) as link, opened(page, link):
+        yield page
 
 
 def press_button(page, place, text):
@@ -219,3 +227,20 @@ def test_nothing_overflows_the_page_and_nothing_else_is_loaded(dashboard, width)
     assert page.js("document.documentElement.scrollWidth") <= width
     origins = {url.split("/")[2] for url in page.requests if url.startswith("http")}
     assert len(origins) == 1
+
+
+def test_the_time_line_appears_when_time_has_passed(dashboard):
+    """One instant has no length to draw."""
+    page = dashboard
+    assert page.text("#timeline .nothing") == "No time has passed yet."
+    advance_a_minute(page)
+    page.mouse_over("h1")
+    until(page, "document.querySelector('#timeline canvas') !== null")
+    assert page.texts("#timeline .chart-head span") == ["51 all the time"]
+
+
+def test_a_cluster_without_nodes_has_a_warning_and_no_empty_list(page, tmp_path):
+    with cluster(tmp_path / "kubeconfig", "--nodes", "0") as link, opened(page, link):
+        assert page.text("#status .verdict") == "The cluster has no nodes."
+        assert page.js("document.querySelector('#status .verdict').className") == "verdict warning"
+        assert page.text("#status") == "The cluster has no nodes."

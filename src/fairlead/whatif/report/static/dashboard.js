@@ -94,8 +94,8 @@ function part(build, keyOf) {
 }
 
 function timelineKey(report) {
-  const { rows, measures } = timelineModel(report, page.priorities);
-  return [rows.map(({ label }) => label), measures];
+  const { rows, measures, t } = timelineModel(report, page.priorities);
+  return [rows.map(({ label }) => label), measures, t.length > 1];
 }
 
 function changesKey({ preemptions, evictions, moved, pdb_breaches: breaches, recurrences }) {

@@ -16,12 +16,13 @@ export function statusPart(report) {
   const first = h("p", { class: "verdict", role: "status" });
   const others = h("ul", { class: "findings" });
   const steps = h("ul");
+  const card = h("div", { class: "card conclusion" }, h("div", {}, h("h3", {}, "What now?"), steps));
   const element = h(
     "section",
     { id: "status", "aria-label": "State of the cluster" },
     first,
     others,
-    h("div", { class: "card conclusion" }, h("div", {}, h("h3", {}, "What now?"), steps)),
+    card,
   );
   let shown = null;
   const update = () => {
@@ -35,6 +36,7 @@ export function statusPart(report) {
     others.hidden = !rest.length;
     others.replaceChildren(...rest.map(({ severity, sentence }) => h("li", { class: severity }, sentence)));
     steps.replaceChildren(...next.map(stepItem));
+    card.hidden = !next.length;
   };
   update();
   return { element, update };
@@ -56,7 +58,7 @@ function findings(report) {
   ].filter(Boolean);
   const existing = existingNodes(nodes).length;
   const well = `Every pod has a node (${count(summary.placed ?? 0)}), and every node is in service (${count(existing)}).`;
-  const all = found.length ? found : [["good", existing ? well : "The cluster has no nodes."]];
+  const all = found.length ? found : [existing ? ["good", well] : ["warning", "The cluster has no nodes."]];
   return all.map(([severity, sentence]) => ({ severity, sentence }));
 }
 

@@ -27,7 +27,10 @@ export function timelineSection(report, priorities, time) {
       nothing("No pod ran, waited, was preempted or evicted."),
     );
   }
-  // A running cluster still gets values; a finished run of no length has nothing to draw.
+  // One instant is a point, which has no length to draw.
+  if (report.kind === "live" && model.t.length === 1) {
+    return section("timeline", "Time line", null, nothing("No time has passed yet."));
+  }
   if (report.kind !== "live" && report.virtual_seconds === 0) {
     const words = "The run ended at its start, because nothing happened afterwards.";
     return section("timeline", "Time line", null, nothing(words));
