@@ -69,7 +69,7 @@ class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         """Return the outages; if several outages select a node, the first outage has the node.
 
         `seed` selects the nodes of --fail-fraction. `duration` is the value of --for; if it is "",
-        the outages do not end. Raises InputError.
+        the outages do not end. Raises InputError, also if a node fails in two different ways.
         """
         self._refuse_unused_options()
         at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", duration)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -162,13 +162,23 @@ def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], s
 def without_duplicates(outages: Iterable[Outage]) -> list[Outage]:
     """Return `outages` with each node only in the first outage that contains it.
 
-    Outages without nodes are dropped.
+    Outages without nodes are dropped. Raises InputError if a node fails in two different ways.
     """
-    seen: set[str] = set()
+    seen: dict[str, Outage] = {}
     once: list[Outage] = []
     for one in outages:
+        for first in (seen[node] for node in one.nodes if node in seen):
+            if first.behaviour != one.behaviour:
+                _refuse_contradiction(first, one)
         nodes = tuple(dict.fromkeys(node for node in one.nodes if node not in seen))
-        seen.update(nodes)
+        seen |= dict.fromkeys(nodes, one)
         if nodes:
             once.append(replace(one, nodes=nodes))
     return once
+
+
+def _refuse_contradiction(first: Outage, second: Outage) -> NoReturn:
+    """Raise InputError for a node of both outages, whose behaviours differ."""
+    name = next(node for node in second.nodes if node in first.nodes)
+    problem = f"Node {name} already fails in another way, with {first.source} {first.what}"
+    raise InputError(second.source, problem, object_name=second.what)

@@ -80,6 +80,9 @@ def provision_times(
         found = field_duration(source, name, duration)
         if equals and not group:
             raise InputError(source, f"{text!r} names no group before '='", field=name)
+        if group in times or (not group and usual is not None):
+            what = f"the time of {group}" if group else "the time of all groups"
+            raise InputError(source, f"{what} is given twice", field=name)
         if equals and found is not None:
             times[group] = found
         else:
