@@ -10,6 +10,7 @@ from typing import IO, Final, Self
 
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.mapped_file import require_unchanged_files
+from fairlead.worlds.standard_stream import is_standard_stream, standard_stream
 
 _MARK_BYTES: Final = 64 << 10  # The mark that identifies a snapshot file is in its last bytes.
 _COMMAND: Final = b'{"t_ns":'
@@ -68,8 +69,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 class AtomicFile(AbstractContextManager["AtomicFile"]):
     """A file that gets its final name only if the `with` block ends without an error.
 
-    If `path` is a symbolic link, its target is replaced. Devices and pipes are written directly,
-    because they cannot be replaced.
+    If `path` is a symbolic link, its target is replaced. Devices, pipes and the process's own
+    standard output are written directly, because they cannot be replaced.
     """
 
     def __init__(self, path: Path, *, is_private: bool = False) -> None:
@@ -77,7 +78,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
 
         If `is_private` is set, only the user can read the new file.
         """
-        self._is_stream = path.exists() and not path.is_file()
+        self._is_stream = is_standard_stream(path) or (path.exists() and not path.is_file())
         # The target of /dev/stdout can be a pipe, whose name (pipe:[5]) is not a path.
         self._path = path if self._is_stream else path.resolve()
         self._is_private = is_private
@@ -86,10 +87,11 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     def __enter__(self) -> Self:
         """Open a temporary file in the directory of the final path.
 
-        If the path is a device or pipe, open it directly.
+        If the path is a device, a pipe or standard output, open it directly.
         """
         if self._is_stream:
-            self._file = self._path.open("wb")
+            stream = standard_stream(self._path)
+            self._file = self._path.open("wb") if stream is None else os.fdopen(stream, "wb")
             return self
         from tempfile import NamedTemporaryFile
 

@@ -17,10 +17,12 @@ from msgspec.structs import asdict
 from fairlead.cli.output.atomic_file import require_writable
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES
 from fairlead.whatif.input.error import InputError
+from fairlead.worlds.standard_stream import is_standard_stream
 
 # The separators in values that contain a file name, such as TYPES,PRICES or FILE.py:CLASS=WEIGHT
 # or NAME:--apply FILE.
 _SEPARATORS: Final = re.compile(r"[,:=\s'\"]+")
+_SYSTEM_FOLDERS: Final = ("dev", "proc")
 
 
 def require_distinct(
@@ -34,7 +36,8 @@ def require_distinct(
     one of these paths or texts. Its name can also be a part of a text between separators such as
     `,` or `=`. If a directory is named, the snapshot files in the directory and its subdirectories
     are inputs. `in_place` contains the options whose output is written into the existing file. An
-    output of any other option is a new file, which replaces the existing file.
+    output of any other option is a new file, which replaces the existing file. The file of
+    standard output or standard error may be named only as /dev/stdout or in a similar way.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():
@@ -44,6 +47,10 @@ def require_distinct(
         # Writing to a device or a pipe overwrites nothing, and a new file cannot be an input.
         if path.is_file() and any(_holds(Path(name), path) for name in names):
             problem = f"{path} is an input of this command; name another file"
+            raise InputError(option, problem)
+        # A user who writes /dev/stdout knows that the file also gets what the command prints.
+        if is_standard_stream(path) and path.absolute().parts[1] not in _SYSTEM_FOLDERS:
+            problem = f"{path} is also standard output or standard error; name another file"
             raise InputError(option, problem)
     _require_different(given)
 

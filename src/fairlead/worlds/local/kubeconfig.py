@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from fairlead.worlds.standard_stream import standard_stream
+
 if TYPE_CHECKING:  # `fairlead down` must not import the server
     from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 
@@ -93,8 +95,13 @@ def is_of_a_local_cluster(text: bytes) -> bool:
 def write_secret(path: Path, text: str) -> None:
     """Write `text` to a file atomically; only the user can read the file.
 
-    If `path` is a device or a pipe, `text` is written to it directly. Raises OSError.
+    If `path` is a device, a pipe or standard output, `text` is written to it directly. Raises
+    OSError.
     """
+    if (stream := standard_stream(path)) is not None:
+        with os.fdopen(stream, "w") as file:
+            file.write(text)
+        return
     if path.exists() and not path.is_file():
         path.write_text(text)
         return

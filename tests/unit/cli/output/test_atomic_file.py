@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -201,3 +203,42 @@ def test_links_that_form_a_loop_are_replaced_by_the_secret(tmp_path):
     path.symlink_to(path)
     write_secret(path, "5")
     assert path.read_text() == "5"
+
+
+def test_the_file_of_standard_output_gets_both_texts(tmp_path):
+    """`--junit /dev/stdout > FILE` must not replace FILE, which is still standard output."""
+    shown = run_with_stdout(tmp_path / "out", "print('a'); write('/dev/stdout', 'b'); print('c')")
+    assert shown == "a\nbc\n"
+
+
+def test_a_kubeconfig_is_appended_to_standard_output(tmp_path):
+    shown = run_with_stdout(tmp_path / "out", "print('a'); secret('/dev/stdout', 'b'); print('c')")
+    assert shown == "a\nbc\n"
+
+
+def test_the_file_of_standard_output_is_refused_under_its_own_name(tmp_path):
+    shown = run_with_stdout(tmp_path / "out", f"check({str(tmp_path / 'out')!r})")
+    problem = f"{tmp_path / 'out'} is also standard output or standard error; name another file"
+    assert shown == f"--junit: {problem}\n"
+
+
+def run_with_stdout(file, code):
+    """Run `code` in a process whose standard output is `file`; return the content of `file`."""
+    before = """
+from pathlib import Path
+from fairlead.cli.output.atomic_file import write_atomically
+from fairlead.cli.output.distinct_outputs import require_distinct
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.local.kubeconfig import write_secret
+
+def write(path, text): write_atomically(Path(path), text.encode())
+def secret(path, text): write_secret(Path(path), text)
+def check(path):
+    try:
+        require_distinct({"--junit": Path(path)})
+    except InputError as cause:
+        print(cause)
+"""
+    with file.open("wb") as stdout:
+        subprocess.run([sys.executable, "-c", before + code], stdout=stdout, check=True)
+    return file.read_text()

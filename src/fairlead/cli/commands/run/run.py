@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
@@ -93,6 +94,7 @@ from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.log_entry import FORMS, LogEntry
 from fairlead.worlds.metrics import SchedulerMetrics
+from fairlead.worlds.standard_stream import standard_stream
 
 if TYPE_CHECKING:
     from fairlead.cli.commands.run.dashboard import ClusterDashboard
@@ -359,7 +361,9 @@ def _line_file(option: str, path: Path | None, opened: ExitStack) -> LineFile | 
     if path is None:
         return None
     try:
-        return LineFile(option, path, opened.enter_context(path.open("wb", buffering=0)))
+        stream = standard_stream(path)
+        file = path.open("wb", buffering=0) if stream is None else FileIO(stream, "w")
+        return LineFile(option, path, opened.enter_context(file))
     except OSError as cause:
         problem = cause.strerror or str(cause)
         raise InputError(option, problem, object_name=str(path)) from None

@@ -13,10 +13,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from fairlead.apiserver.endpoints.audit import AuditBackend, AuditLevel
 from fairlead.cli.output.line_file import LineFile
 from fairlead.whatif.input.error import InputError
+from fairlead.worlds.standard_stream import standard_stream
+
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
 
 
 @contextmanager
@@ -29,7 +33,9 @@ def opened_audit(path: Path | None, level: AuditLevel) -> Iterator[AuditBackend 
         yield None
         return
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
+        descriptor = standard_stream(path)
+        if descriptor is None:
+            descriptor = os.open(path, _FLAGS, 0o600)
     except OSError as cause:
         is_unread = cause.errno == errno.ENXIO and path.is_fifo()
         problem = "is a pipe without a reader" if is_unread else cause.strerror or str(cause)
