@@ -317,6 +317,17 @@ class SqliteLog:
         with self._error_conversion(), closing(sqlite3.connect(path)) as target:
             self._connection.backup(target, pages=_COPIED_PAGES)
 
+    def check_copy(self, path: Path) -> None:
+        """Raise SqliteLogError if the copy at `path` is damaged because the file is.
+
+        This method does not use the file, so any thread may call it.
+        """
+        uri = f"{path.resolve().as_uri()}?immutable=1"  # SQLite then needs no other files
+        with self._error_conversion(), closing(sqlite3.connect(uri, uri=True)) as copy:
+            (found,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise SqliteLogError(f"{self._path}: is damaged: {found.splitlines()[-1]}")
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()

@@ -226,10 +226,11 @@ class WriteAheadLog:
     def copy_to(self, path: Path) -> None:
         """Write a consistent copy of the file to `path`; any thread may call this.
 
-        Raises SqliteLogError.
+        Raises SqliteLogError, also if the copy is damaged because the file is.
         """
         with self._writing:
             self._file.copy_to(path)
+        self._file.check_copy(path)
 
     # --- the writer's thread ---------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fairlead.apiserver.storage.sqlite_log import SqliteLogError
+from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.cli import exit_code
 from fairlead.cli.options.parameter import named
@@ -20,7 +21,13 @@ from fairlead.client.error import RequestError
 from fairlead.client.rest_client import RestClient
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.backup import BackupError, restore_backup, write_backup
-from fairlead.worlds.local.data_dir import ADDRESS, OBJECTS, read_data_dir
+from fairlead.worlds.local.data_dir import (
+    ADDRESS,
+    OBJECTS,
+    lost_data,
+    read_data_dir,
+    require_regular_files,
+)
 from fairlead.worlds.local.server.backup_endpoint import PATH
 
 DataDirectory = Annotated[
@@ -37,8 +44,8 @@ def backup(
 ) -> int:
     """Write a consistent copy of the data directory of a cluster to a tar file.
 
-    The cluster can be running or stopped. The file contains the cluster's keys and tokens, so only
-    you can read it (file mode 0600).
+    The cluster can be running or stopped. The command refuses a damaged directory. The file
+    contains the cluster's keys and tokens, so only you can read it (file mode 0600).
 
     Try:
 
@@ -56,12 +63,11 @@ def backup(
     if not (data_dir / OBJECTS).exists():
         raise InputError("--data-dir", f"{data_dir} contains no cluster")
     try:
+        require_regular_files(data_dir)
         if (data_dir / ADDRESS).exists():
             _copy_running(data_dir, file)
         else:
-            log = WriteAheadLog(data_dir / OBJECTS)
-            with closing(log), AtomicFile(file, is_private=True) as target:
-                write_backup(data_dir, log.copy_to, target)
+            _copy_stopped(data_dir, file)
     except OSError as cause:
         if cause.filename == str(file.resolve()):
             raise
@@ -102,6 +108,23 @@ def restore(
         raise InputError("restore", cause.strerror or str(cause), object_name=name) from None
     print(f"restored: {data_dir}", file=sys.stderr)
     return exit_code.SUCCESS
+
+
+def _copy_stopped(data_dir: Path, file: Path) -> None:
+    """Write a backup of a stopped cluster to `file`, if `fairlead up` would accept the cluster.
+
+    A backup does not contain what shows that data was lost. So without this check, the loss would
+    not be noticed any more. Raises SqliteLogError, OSError, ValueError.
+    """
+    with closing(WriteAheadLog(data_dir / OBJECTS)) as log:
+        if lost := lost_data(data_dir, log):
+            raise ValueError(
+                f"{lost}; fairlead up --accept-loss continues without the missing data"
+            )
+        read_data_dir(data_dir)
+        log.restore(Storage())
+        with AtomicFile(file, is_private=True) as target:
+            write_backup(data_dir, log.copy_to, target)
 
 
 def _copy_running(data_dir: Path, file: Path) -> None:

@@ -54,6 +54,8 @@ def restore_backup(source: Path, directory: Path) -> None:
     if directory.exists() and any(directory.iterdir()):
         raise BackupError(f"{directory}: is not empty")
     names = (OBJECTS, *backup_files())
+    if source.exists() and not (source.is_file() or source.is_dir()):
+        raise BackupError(f"{source}: is not a regular file")  # Opening a pipe can wait forever.
     try:
         with tarfile.open(source) as backup:
             contents = {name: _content(backup, name) for name in names}

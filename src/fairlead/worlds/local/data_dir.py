@@ -23,8 +23,8 @@ from contextlib import suppress
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
-from stat import S_IMODE, S_IRGRP, S_IROTH
-from typing import Final
+from stat import S_IMODE, S_IRGRP, S_IROTH, S_ISREG
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -39,6 +39,9 @@ from fairlead.apiserver.auth.certificate_authority import (
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED, User
 from fairlead.worlds.local.kubeconfig import write_secret
 from fairlead.worlds.local.random_ids import new_token
+
+if TYPE_CHECKING:
+    from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 
 OBJECTS: Final = "objects.db"
 MARK: Final = "objects.mark"
@@ -124,6 +127,18 @@ def data_files(directory: Path) -> tuple[Path, ...]:
     return tuple(directory / name for name in names)
 
 
+def require_regular_files(directory: Path) -> None:
+    """Raise ValueError if a pipe, a device or a directory is in place of a file of a cluster.
+
+    Opening a pipe would wait for another process. Links to regular files are accepted.
+    """
+    of_log = sorted(directory.glob(f"{Path(OBJECTS).stem}.*"))
+    for path in (*data_files(directory), *of_log):
+        with suppress(OSError):  # The file does not exist, or cannot be read, which is said later.
+            if not S_ISREG(path.stat().st_mode):
+                raise ValueError(f"{path}: is not a regular file")
+
+
 def last_port(directory: Path) -> int:
     """Return the port of the last cluster in `directory`, or 0 if it is not known."""
     with suppress(OSError, ValueError):
@@ -159,6 +174,15 @@ def missing_objects(directory: Path) -> str:
     if not (directory / _USED).exists():
         return ""
     return f"{directory / OBJECTS}: is empty, but a cluster has run in this directory"
+
+
+def lost_data(directory: Path, log: WriteAheadLog) -> str:
+    """Return an error text if `log`, in `directory`, or the tokens have lost data, else "".
+
+    Raises SqliteLogError.
+    """
+    lost = log.loss() or missing_credentials(directory)
+    return missing_objects(directory) if not lost and log.is_empty else lost
 
 
 def _merged_users(stored: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:

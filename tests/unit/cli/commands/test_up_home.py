@@ -118,7 +118,7 @@ def test_a_directory_in_place_of_a_stored_file_is_refused(tmp_path, capsys, name
     (tmp_path / name).mkdir()
     assert run(["up", "--data-dir", str(tmp_path), "--nodes", "1", "--", "true"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"fairlead: --data-dir: {tmp_path / name}: Is a directory"
+        f"fairlead: --data-dir: {tmp_path / name}: is not a regular file"
     ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
-from contextlib import contextmanager
+import sqlite3
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -68,3 +70,58 @@ def test_a_failed_restore_leaves_no_files(stopped, tmp_path, exists):
     restore_backup(saved, again)
     assert (again / "objects.db").read_bytes()
     assert all(one.stat().st_mode & 0o077 == 0 for one in again.iterdir())
+
+
+@pytest.mark.parametrize("name", ["objects.db", "objects.db-wal", "tokens", "port", "address"])
+@pytest.mark.parametrize("command", [["backup", "b.tar"], ["up"]], ids=["backup", "up"])
+def test_a_pipe_in_place_of_a_file_is_refused(stopped, name, command, capsys, monkeypatch):
+    """Opening a pipe would wait for a writer for ever."""
+    monkeypatch.chdir(stopped.parent)
+    (stopped / name).unlink(missing_ok=True)
+    os.mkfifo(stopped / name, 0o600)
+    if name == "objects.db":
+        (stopped / "objects.mark").unlink(missing_ok=True)
+    assert run([*command, "--data-dir", "data"]) == exit_code.BAD_INPUT
+    said = f"fairlead: --data-dir: data/{name}: is not a regular file\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_pipe_is_not_restored(tmp_path, capsys):
+    os.mkfifo(tmp_path / "b.tar")
+    command = ["restore", str(tmp_path / "b.tar"), "--data-dir", str(tmp_path / "again")]
+    assert run(command) == exit_code.BAD_INPUT
+    assert "b.tar: is not a regular file" in capsys.readouterr().err
+    assert not (tmp_path / "again").exists()
+
+
+def with_pod(directory, text):
+    """Write one pod with the JSON `text` into the stopped cluster in `directory`."""
+    with closing(sqlite3.connect(directory / "objects.db")) as file, file:
+        file.execute("INSERT INTO current VALUES ('pods', 'a', 'p', ?)", (text,))
+
+
+def truncated(directory):
+    """Remove the end of the file of objects."""
+    path = directory / "objects.db"
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (truncated, "objects.db: database disk image is malformed"),
+        (lambda directory: with_pod(directory, b"[]"), "objects.db: is damaged: "),
+        (lambda directory: (directory / "ca.crt").write_text("x"), "ca.crt: is damaged"),
+        (lambda directory: (directory / "tokens").unlink(), "tokens: is missing"),
+        (lambda directory: (directory / "used").touch(), "objects.db: is empty, but a cluster "),
+    ],
+    ids=["a truncated database", "a malformed object", "a bad key", "no tokens", "a lost database"],
+)
+def test_a_damaged_cluster_is_not_backed_up(stopped, tmp_path, damage, says, capsys):
+    damage(stopped)
+    command = ["backup", str(tmp_path / "b.tar"), "--data-dir", str(stopped)]
+    assert run(command) == exit_code.BAD_INPUT
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fairlead: --data-dir: {stopped}/{says}")
+    assert [one.name for one in tmp_path.iterdir()] == ["data"]

@@ -28,7 +28,7 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.local.cluster import PARTS
-from fairlead.worlds.local.data_dir import data_files
+from fairlead.worlds.local.data_dir import data_files, require_regular_files
 from fairlead.worlds.local.kubeconfig import NAME, is_of_a_local_cluster
 from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPEED_RANGE
 
@@ -106,7 +106,8 @@ class UpOptions:
     def _check_files(self) -> None:
         """Raise InputError if an output would overwrite a file that must not be replaced.
 
-        Also raise it if --accept-loss, --keep-time or --audit-level lacks an option that it needs.
+        Raise it also if a file of --data-dir is not a regular file, and if --accept-loss,
+        --keep-time or --audit-level lacks an option that it needs.
         """
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")
@@ -114,11 +115,16 @@ class UpOptions:
             raise InputError("--keep-time", "needs --snapshot or --data-dir")
         if self.audit_level is not AuditLevel.METADATA and self.audit is None:
             raise InputError("--audit-level", "needs --audit")
+        if self.data_dir is not None:
+            try:
+                require_regular_files(self.data_dir)
+            except ValueError as cause:
+                raise InputError("--data-dir", str(cause)) from None
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         outputs = {"--audit": self.audit, "--kubeconfig": self.kubeconfig}
         files = self.snapshot, self.autoscale, self.instance_types, self.limits_file
-        stored = () if self.data_dir is None else data_files(Path(self.data_dir))
+        stored = () if self.data_dir is None else data_files(self.data_dir)
         require_distinct(outputs, files, stored, in_place=("--audit",))
 
     def _check_autoscaler(self) -> None:

@@ -62,8 +62,7 @@ from fairlead.worlds.local.data_dir import (
     ADDRESS,
     DataDir,
     last_port,
-    missing_credentials,
-    missing_objects,
+    lost_data,
     new_data_dir,
     note_objects,
     note_port,
@@ -239,9 +238,7 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
             log = WriteAheadLog(objects_file(options.data_dir), clock=clock.now)
             opened.enter_context(closing(log))
             lived_until = log.last_time
-            loss = log.loss() or missing_credentials(options.data_dir)
-            if not loss and log.is_empty:
-                loss = missing_objects(options.data_dir)
+            loss = lost_data(options.data_dir, log)
         except (SqliteLogError, OSError) as cause:
             raise _data_dir_error(cause) from None
         if loss and not options.accept_loss:
