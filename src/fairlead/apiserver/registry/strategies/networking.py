@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.facts import values_of
@@ -34,6 +34,7 @@ from fairlead.apiserver.validation.meta.ip import (
     check_strict_cidr,
     check_strict_ip,
     is_ip,
+    parse_cidr,
 )
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 from fairlead.apiserver.validation.meta.selector import check_label_selector
@@ -78,11 +79,18 @@ def check_service_cidr(obj: Json) -> Causes:
         yield required("spec.cidrs", "at least one CIDR required")
     elif len(ranges) > RANGES_MAX:
         yield invalid("spec.cidrs", {"CIDRs": ranges}, "may only hold up to 2 values")
-    elif len(ranges) > 1 and len({":" in text for text in ranges}) < len(ranges):
+    elif len(ranges) > 1 and not _are_of_two_families(ranges):
         yield invalid("spec.cidrs", {"CIDRs": ranges}, _TWO_FAMILIES)
     else:
         for index, text in enumerate(ranges):
             yield from check_strict_cidr(f"spec.cidrs[{index}]", text)
+
+
+def _are_of_two_families(ranges: Sequence[str]) -> bool:
+    """Return whether two CIDRs are well-formed, and one is of IPv4 and one of IPv6."""
+    # upstream: k8s.io/utils/net/net.go:IsDualStackCIDRStrings
+    found = [one.first.plain.version for one in map(parse_cidr, ranges) if one is not None]
+    return len(found) == len(ranges) == len({*found})
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:

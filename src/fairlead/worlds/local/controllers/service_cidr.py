@@ -9,14 +9,18 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDelete
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Unstructured
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.endpoints.post_start_hook.ip_address_reconciler import ALLOCATOR, MANAGED_BY
-from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
+from fairlead.apiserver.registry.strategies.core.service_cidr import (
+    IP_ADDRESS,
+    SERVICE_CIDR,
+    networks_of,
+)
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import ApplyStatus, Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -115,12 +119,12 @@ class ServiceCidrs:
     def _is_needed(self, obj: Json) -> bool:
         """Return whether a Service has an address that only `obj`, a ServiceCIDR, contains."""
         others = [
-            ip_network(text)
+            network
             for one in self._storage.items(SERVICE_CIDR)
             if one["metadata"]["name"] != obj["metadata"]["name"]
-            for text in one["spec"]["cidrs"]
+            for network in networks_of(one)
         ]
-        own = [ip_network(text) for text in obj["spec"]["cidrs"]]
+        own = networks_of(obj)
         return any(
             any(address in network for network in own)
             and not any(address in network for network in others)

@@ -78,3 +78,20 @@ def test_a_service_cidr_is_deleted_with_the_last_service_that_needs_it(cluster):
     assert is_there(cluster, "more")
     cluster.ask("DELETE", f"{SERVICES}/s")
     assert not is_there(cluster, "more")
+
+
+def test_a_malformed_range_of_a_dump_gives_no_addresses(cluster):
+    """Objects of a dump are loaded without validation."""
+    bad = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": "bad"},
+        "spec": {"cidrs": ["abc", "10.0.0.0/99"]},
+    }
+    cluster.local.store.put_as_is(bad, cluster.clock.now())
+    service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+    made = cluster.ask("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", **service})
+    assert made["spec"]["clusterIP"].startswith("10.96.")
+    cluster.ask("DELETE", f"{PATH}/bad")
+    cluster.pass_time(11)
+    assert not is_there(cluster, "bad")

@@ -17,12 +17,13 @@ pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv4Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import SERVICE, kind_of
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.validation.meta.ip import parse_cidr
 
 SERVICE_CIDR: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR"})
 IP_ADDRESS: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress"})
@@ -39,9 +40,18 @@ def ranges(storage: Storage) -> list[IPv4Network]:
     return _networks(filter(_is_ready, known)) or _networks(known) or [NETWORK]
 
 
+def networks_of(service_cidr: Json) -> list[IPv4Network | IPv6Network]:
+    """Return the ranges of a ServiceCIDR.
+
+    Malformed ranges are left out. The API server refuses them, but a dump can contain them.
+    """
+    texts = (service_cidr.get("spec") or {}).get("cidrs") or ()
+    found = (parse_cidr(text) for text in texts if isinstance(text, str))
+    return [ip_network(one.network) for one in found if one is not None]
+
+
 def _networks(known: Iterable[Json]) -> list[IPv4Network]:
-    texts = dict.fromkeys(text for one in known for text in one["spec"].get("cidrs") or ())
-    found = (ip_network(text, strict=False) for text in texts)
+    found = dict.fromkeys(network for one in known for network in networks_of(one))
     return [network for network in found if isinstance(network, IPv4Network)]
 
 
