@@ -136,7 +136,7 @@ def test_a_workload_that_lacks_refused_pods_is_named_once(ask):
 
 
 def test_reasons_that_differ_are_counted(ask, make):
-    """Amounts of one quota that differ are one reason."""
+    """Amounts of one quota or of one LimitRange that differ are one reason."""
     others = [make.workload(name=name, cpu=cpu) for name, cpu in (("b", "3"), ("c", "4"))]
     answer = ask(
         quota(**{"requests.cpu": "9"}), *others, set=("quota/q:spec.hard[requests.cpu]=1",)
@@ -146,8 +146,27 @@ def test_reasons_that_differ_are_counted(ask, make):
         "including replacements: exceeded quota: q."
     )
     answer = ask(*others, apply=(minimum("4"),))
+    assert answer.verdict.first.sentence == (
+        "From now on, new pods of deploy/default/b, deploy/default/web are refused, including "
+        "replacements: minimum cpu usage per Container is 4."
+    )
+    far = minimum("5")
+    far["metadata"]["namespace"] = "far"
+    answer = ask(*others, make.workload(namespace="far"), apply=(minimum("4"), far))
     assert answer.verdict.first.sentence.endswith(
         " So are new pods of 1 more workload, for other reasons."
+    )
+
+
+def test_one_level_of_pod_security_is_one_reason(ask, make):
+    """The messages name the containers of each pod."""
+    other = make.workload(name="b")
+    other["spec"]["template"]["spec"]["containers"][0]["name"] = "main"
+    edit = "ns/default:metadata.labels[pod-security.kubernetes.io/enforce]=restricted"
+    answer = ask(namespace(), namespace("kube-system"), other, set=(edit,))
+    assert answer.verdict.first.sentence == (
+        "From now on, new pods of deploy/default/b, deploy/default/web are refused, including "
+        'replacements: violates PodSecurity "restricted:latest".'
     )
 
 

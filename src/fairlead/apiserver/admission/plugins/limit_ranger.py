@@ -6,6 +6,7 @@ SetDefaults_LimitRangeItem
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -22,6 +23,10 @@ from fairlead.apiserver.storage.storage import Storage
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 CONTAINER: Final = "Container"
 CLAIM: Final = "PersistentVolumeClaim"
+# A violated bound, and the amount of the refused object.
+_VIOLATION: Final = re.compile(
+    r"((?:usage|ratio) per \w+ is [^,\]]+), but (?:request|limit|provided ratio) is [^,\]]+"
+)
 _CONTAINER_LISTS: Final = (("containers", "container"), ("initContainers", "init container"))
 
 
@@ -141,6 +146,15 @@ def _filled(container: Json, defaults: dict[str, Json], type_name: str, notes: l
 
 
 # --- refusals ------------------------------------------------------------------------------
+
+
+def without_own_amounts(message: str) -> str:
+    """Return the refusal `message` without the amounts of the refused object.
+
+    The result is equal for all objects that violate the same bounds. Messages of other admission
+    plugins are returned unchanged.
+    """
+    return _VIOLATION.sub(r"\1", message)
 
 
 def _problems(kind: Kind, obj: Json, limits: list[Json]) -> Iterator[str]:

@@ -27,6 +27,7 @@ PREFIX: Final = "pod-security.kubernetes.io/"
 _POD_SPEC: Final = "core.v1.PodSpec"
 _MODES: Final = ("enforce", "audit", "warn")
 _VERSION: Final = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
+_VIOLATED: Final = re.compile(r'violates PodSecurity "[^"]*"')
 _CHECKED_PARTS: Final = ("", "ephemeralcontainers")
 _CHECKED_OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE)
 
@@ -90,6 +91,15 @@ def _check(
     violations_found = violations(level.name, level.minor, spec)
     if violations_found:
         attributes.write.warn(f"would violate {level}: {_violations_text(violations_found)}")
+
+
+def violated_level(message: str) -> str:
+    """Return the part of a refusal that names the violated level; "" for other messages.
+
+    The rest of the refusal names containers of the pod.
+    """
+    found = _VIOLATED.match(message)
+    return "" if found is None else found[0]
 
 
 def _require_levels(namespace: Json) -> None:

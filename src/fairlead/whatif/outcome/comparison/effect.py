@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.apiserver.admission.plugins.limit_ranger import without_own_amounts
+from fairlead.apiserver.admission.plugins.pod_security import violated_level
 from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
@@ -299,15 +301,22 @@ def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:
 def by_reason(refused: Iterable[RefusedWorkload]) -> dict[str, list[RefusedWorkload]]:
     """Return the workloads `refused`, grouped by the reason of their refusal.
 
-    The reason of a single workload is the whole message. If a quota refuses the pods of several
-    workloads, the reason is only its name: the amounts in the messages differ.
+    The reason of a single workload is the whole message. If the same quota, the same bounds of a
+    LimitRange or the same level of the Pod Security Standards refuse the pods of several workloads,
+    the reason says nothing about single pods: their amounts and containers differ.
     """
     groups: dict[str, list[RefusedWorkload]] = defaultdict(list)
     for one in refused:
-        excess = QuotaExcess.read(one.message)
-        name = one.message.rstrip(".") if excess is None else f"exceeded quota: {excess.quota}"
-        groups[name].append(one)
+        groups[_rule(one.message)].append(one)
     return {
-        name if len(rows) > 1 else rows[0].message.rstrip("."): rows
-        for name, rows in groups.items()
+        rule if len(rows) > 1 else rows[0].message.rstrip("."): rows
+        for rule, rows in groups.items()
     }
+
+
+def _rule(message: str) -> str:
+    """Return the rule in the refusal `message`, without what it says about the refused pod."""
+    excess = QuotaExcess.read(message)
+    if excess is not None:
+        return f"exceeded quota: {excess.quota}"
+    return violated_level(message) or without_own_amounts(message).rstrip(".")
