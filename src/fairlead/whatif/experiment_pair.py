@@ -357,7 +357,7 @@ def _without_change(
         karpenter=autoscaling.karpenter,
         loads=loads,
         other_schedulers=other_schedulers(scheduler, snapshot.manifests),
-        tried=_tried(script),
+        tried=_tried(script, snapshot),
         notes=(
             *unreadable_notes(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
@@ -371,14 +371,14 @@ def _without_change(
     )
 
 
-def _tried(script: ChangeScript) -> TriedWorkloads | None:
+def _tried(script: ChangeScript, snapshot: Snapshot) -> TriedWorkloads | None:
     """Return the workloads whose next pods `script` may cause to be refused."""
     if not (script.written or script.deleted):
         return None
     # Imported only if it is needed.
     from fairlead.whatif.run.tried_workload import tried_workloads  # noqa: PLC0415
 
-    return tried_workloads(script.written, script.deleted)
+    return tried_workloads(script.written, script.deleted, samples(snapshot.manifests))
 
 
 def _leaving(

@@ -253,3 +253,49 @@ def test_a_note_names_each_quota_without_room_for_more_pods(ask, make):
     for workload, name in ((WEB, "q"), ("deploy/far/other", "z")):
         start = f"Pods of {workload} can still be replaced, but one more pod is refused: exceeded "
         assert any(one.startswith(f"{start}quota: {name}, ") for one in notes)
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_tried"),
+    [
+        ({"name": "bounds", "namespace": "default"}, True),
+        ({"name": "bounds"}, True),
+        ({"selector": {"matchLabels": {"for": "pods"}}}, True),
+        ({"name": "bounds", "namespace": "other"}, False),
+        ({"name": "other"}, False),
+        ({}, False),
+    ],
+    ids=["by name", "of each namespace", "by label", "elsewhere", "with another name", "none"],
+)
+def test_a_changed_parameter_of_a_policy_refuses_pods(ask, reference, is_tried):
+    """The policy itself does not change. Objects that no binding names are no parameters."""
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "bounds"},
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                     "resources": ["pods"]}
+                ]
+            },
+            "validations": [{"expression": "params == null || params.data.open == 'yes'"}],
+        },
+    }  # fmt: skip
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "bounds"},
+        "spec": {"policyName": "bounds", "validationActions": ["Deny"]},
+    }
+    if reference:
+        reference = {**reference, "parameterNotFoundAction": "Allow"}
+        binding["spec"]["paramRef"] = reference
+    bounds = core("ConfigMap", "bounds", data={"open": "yes"})
+    bounds["metadata"]["labels"] = {"for": "pods"}
+    answer = ask(policy, binding, bounds, set=("cm/bounds:data.open=no",))
+    assert [workload for workload, _ in refused(answer)] == [WEB] * is_tried
+    answer = ask(policy, binding, bounds, delete=("cm/bounds",))
+    assert refused(answer) == []

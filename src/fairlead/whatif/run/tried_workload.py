@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.json import Json, mapping
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
@@ -25,6 +26,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
+    Kind,
 )
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -38,6 +40,10 @@ _OF_ALL_NAMESPACES: Final = (
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
 )
+_POLICIES: Final = {  # {kind of the bindings: kind of the policies}
+    MUTATING_ADMISSION_POLICY_BINDING: MUTATING_ADMISSION_POLICY,
+    VALIDATING_ADMISSION_POLICY_BINDING: VALIDATING_ADMISSION_POLICY,
+}
 _OF_ONE_NAMESPACE: Final = (LIMIT_RANGE, RESOURCE_QUOTA, SERVICE_ACCOUNT)
 _AUTOSCALERS: Final = "verticalpodautoscalers.autoscaling.k8s.io"  # they set requests
 _WORKLOADS: Final = (
@@ -62,18 +68,43 @@ class TriedWorkloads(Struct, frozen=True):
         return None if self.is_all else self.namespaces | {one.namespace for one in self.named}
 
 
+class _ParamRef(Struct, frozen=True):
+    """The objects that are parameters of an admission policy: the paramRef of one of its bindings.
+
+    Parameters that a selector selects count as objects with any name, because the change may alter
+    their labels. If `namespace` is "", each namespace has its own parameters.
+    """
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def selects(self, one: Manifest) -> bool:
+        """Return whether `one` may be a parameter."""
+        is_named = self.name in ("", one.ref.name)
+        is_inside = not one.kind.namespaced or self.namespace in ("", one.ref.namespace)
+        is_alike = (self.group, self.kind) == (one.kind.group, one.kind.kind)
+        return is_alike and is_named and is_inside
+
+
 def tried_workloads(
-    written: Iterable[Manifest], deleted: Iterable[Manifest]
+    written: Collection[Manifest], deleted: Collection[Manifest], present: Iterable[Manifest]
 ) -> TriedWorkloads | None:
     """Return the workloads whose next pods a change may cause to be refused; None if there is none.
 
-    `written` and `deleted` are the objects that the change writes and deletes. A changed workload
-    may create its next pod only later, for example because its pods are updated when they are
-    deleted.
+    `written` and `deleted` are the objects that the change writes and deletes, and `present` are
+    the objects before the change. A changed workload may create its next pod only later, for
+    example because its pods are updated when they are deleted.
     """
     namespaces, named = set[str](), set[WorkloadRef]()
+    parameters = list(_parameters(present))
     for objects, is_deletion in ((written, False), (deleted, True)):
         for one in objects:
+            for selecting in (each for each in parameters if each.selects(one)):
+                if selecting.namespace or not one.kind.namespaced:
+                    return TriedWorkloads(is_all=True)
+                namespaces.add(one.ref.namespace)
             if one.kind is PRIORITY_CLASS and not (is_deletion or one.value.get("globalDefault")):
                 # A pod is refused because of an absent class, not because of a value. A new default
                 # changes the priority of pods that name no class, and so which quotas count them.
@@ -88,3 +119,27 @@ def tried_workloads(
                 named.add(WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name))
     found = TriedWorkloads(namespaces=frozenset(namespaces), named=frozenset(named))
     return found if namespaces or named else None
+
+
+def _parameters(present: Iterable[Manifest]) -> Iterator[_ParamRef]:
+    """Yield the parameters of the admission policies among the objects `present`.
+
+    A change of policies or bindings needs no parameters, because it concerns all workloads.
+    """
+    bindings: list[Manifest] = []
+    kinds: dict[tuple[Kind, str], Json] = {}
+    for one in present:
+        if one.kind in _POLICIES:
+            bindings.append(one)
+        elif one.kind in _POLICIES.values():
+            kinds[one.kind, one.ref.name] = mapping(one.value, "spec", "paramKind")
+    for one in bindings:
+        spec = mapping(one.value, "spec")
+        kind = kinds.get((_POLICIES[one.kind], spec.get("policyName", "")))
+        if kind and (reference := mapping(spec, "paramRef")):
+            yield _ParamRef(
+                kind.get("apiVersion", "").rpartition("/")[0],
+                kind.get("kind", ""),
+                reference.get("namespace") or "",
+                reference.get("name") or "",
+            )
