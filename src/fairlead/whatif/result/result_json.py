@@ -205,7 +205,7 @@ def _completed(pods: Iterable[PodEnd], start: Instant) -> list[Json]:
 
 def _not_created(found: Difference) -> list[Json]:
     return [
-        {"pod": one.pod.key, "node": one.pod.node, "waits_for": one.waits_for or None}
+        {"pod": one.pod.key, "node": one.pod.node, "waits_for": one.awaited or None}
         for one in found.not_created
     ]
 

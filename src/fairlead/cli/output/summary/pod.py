@@ -12,7 +12,6 @@ from rich.console import Console
 
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import (
     Rank,
@@ -35,7 +34,6 @@ from fairlead.whatif.outcome.run_outcome import (
     Undrained,
 )
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.table import RESIZED
 
 MOVES_MIN: Final = 3
@@ -232,11 +230,7 @@ def other_pods(
     columns = (named, node, TableColumn("PHASE"))
     what = f"{counted(len(ended), 'pod')} completed"
     yield table_section(what, columns, ended, Rank.MOVES, least=MOVES_MIN)
-    quotas = _refusing_quotas(changed)
-    missing = [
-        (one.pod.key, one.pod.node, one.waits_for or quotas.get(one.pod.workload, "-"))
-        for one in difference.not_created
-    ]
+    missing = [(one.pod.key, one.pod.node, one.awaited or "-") for one in difference.not_created]
     named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
     columns = (named, node, TableColumn("WAITS FOR", is_name=True))
     yield table_section(
@@ -256,20 +250,6 @@ def other_pods(
     columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
     what = f"{counted(len(breaches), 'pod')} displaced against a budget"
     yield table_section(what, columns, breaches, Rank.MOVES, least=MOVES_MIN)
-
-
-def _refusing_quotas(run: RunOutcome) -> dict[WorkloadRef, str]:
-    """Return the quota that refuses the missing pods of a workload at the end of `run`.
-
-    The quota is written `quota/NAMESPACE/NAME`. Workloads without such a quota are left out.
-    """
-    return {
-        one.workload: f"quota/{one.workload.namespace}/{excess.quota}"
-        for one in run.errors
-        if one.workload is not None and one.missing
-        for excess in [QuotaExcess.read(one.message)]
-        if excess is not None
-    }
 
 
 def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Section:

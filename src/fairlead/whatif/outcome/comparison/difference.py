@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.kind import (
     JOB,
     SCALABLE,
@@ -101,11 +102,18 @@ class NotCreated(Struct, frozen=True):
     """A deleted pod that its workload still needs, but had not recreated at the end.
 
     `waits_for` is the pod that must become ready first, because a StatefulSet creates its pods in
-    order; "" if there is none.
+    order; "" if there is none. `quota` is the quota that refuses the pods of the workload, as
+    `quota/NAMESPACE/NAME`; "" if there is none.
     """
 
     pod: PodEnd
     waits_for: str = ""
+    quota: str = ""
+
+    @property
+    def awaited(self) -> str:
+        """The pod or the quota for which the workload waits; "" if there is none."""
+        return self.waits_for or self.quota
 
 
 class Difference(Struct, frozen=True, kw_only=True, dict=True):
@@ -425,9 +433,10 @@ def _not_created(
     `lacking` are the nodes on which DaemonSets still need a pod.
     """
     by_workload: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
+    quotas = _refusing_quotas(changed)
     for pod in lost:
         if (pod.workload, pod.own_node) in lacking:
-            yield NotCreated(pod)
+            yield NotCreated(pod, quota=quotas.get(pod.workload, ""))
         elif pod.workload in changed.workloads:
             by_workload[pod.workload].append(pod)
     present: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
@@ -450,7 +459,21 @@ def _not_created(
             ordered = sorted(present[workload], key=_ordinal)
             waits_for = next((pod.key for pod in ordered if not pod.node), "")
         for pod in pods[: max(shortage, 0)]:
-            yield NotCreated(pod, waits_for)
+            yield NotCreated(pod, waits_for, quotas.get(workload, ""))
+
+
+def _refusing_quotas(run: RunOutcome) -> dict[WorkloadRef, str]:
+    """Return the quota that refuses the missing pods of a workload at the end of `run`.
+
+    The quota is written `quota/NAMESPACE/NAME`. Workloads without such a quota are left out.
+    """
+    return {
+        one.workload: f"quota/{one.workload.namespace}/{excess.quota}"
+        for one in run.errors
+        if one.workload is not None and one.missing
+        for excess in [QuotaExcess.read(one.message)]
+        if excess is not None
+    }
 
 
 def _down(run: RunOutcome) -> set[str]:

@@ -243,6 +243,11 @@ function spelled({ key, kind, isDuration }, columns, row, priorities) {
   return String(value ?? "");
 }
 
+/** Whether a value is a pod, as namespace/name, rather than another object or no object. */
+function isPod(text) {
+  return text.split("/").length === 2;
+}
+
 function podPriority({ priority }, columns, row, priorities) {
   return priority ? [h("span", { class: "of-pod" }, priorityMark(priorities, columns[priority][row]))] : [];
 }
@@ -261,7 +266,7 @@ function cellOf({ table: { columns }, priorities, known }, field, row) {
     cell.append(
       h("button", { type: "button", class: "link", onclick: () => showNode(value) }, text),
     );
-  else if (field.kind === "pod" && text.includes("/")) cell.append(podLink(text), ...podPriority(field, columns, row, priorities));
+  else if (field.kind === "pod" && isPod(text)) cell.append(podLink(text), ...podPriority(field, columns, row, priorities));
   else cell.append(h("span", { class: "clamp" }, text || MISSING));
   return cell;
 }

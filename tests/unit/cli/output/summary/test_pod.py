@@ -12,14 +12,12 @@ from fairlead.whatif.outcome.comparison.difference import NotCreated, difference
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     NodeEnd,
-    ObjectError,
     PodEnd,
     Preempted,
     RunOutcome,
 )
 from fairlead.whatif.outcome.workload import WorkloadRef
 
-AMOUNTS = "requested: pods=1, used: pods=1, limited: pods=1"
 WEB = WorkloadRef("Deployment", "ns", "web")
 
 
@@ -98,18 +96,11 @@ def test_old_pods_that_only_the_other_run_removes_are_not_new():
     ]
 
 
-@pytest.mark.parametrize(
-    ("message", "waits_for"),
-    [
-        (f"is forbidden: exceeded quota: q, {AMOUNTS}", "quota/ns/q"),
-        ("is forbidden: denied", "-"),
-    ],
-)
-def test_a_pod_that_is_not_created_again_waits_for_the_quota_that_refuses_it(message, waits_for):
-    refused = ObjectError("ReplicaSet ns/web", message, missing=1, workload=WEB)
-    changed = replace(outcome(), errors=(refused,))
-    found = replace(difference(outcome(), changed), not_created=(NotCreated(pod("p", 0)),))
-    assert printed(other_pods(found, changed, NodeGroups("ZONE", {}))) == [
+@pytest.mark.parametrize(("quota", "waits_for"), [("quota/ns/q", "quota/ns/q"), ("", "-")])
+def test_a_pod_that_is_not_created_again_waits_for_the_quota_that_refuses_it(quota, waits_for):
+    missing = (NotCreated(pod("p", 0), quota=quota),)
+    found = replace(difference(outcome(), outcome()), not_created=missing)
+    assert printed(other_pods(found, outcome(), NodeGroups("ZONE", {}))) == [
         ["NOT", "CREATED", "AGAIN", "(1)", "NODE", "WAITS", "FOR"],
         ["ns/p", "a", waits_for],
     ]

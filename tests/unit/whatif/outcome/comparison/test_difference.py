@@ -361,6 +361,24 @@ def test_a_deleted_pod_whose_replacement_is_refused_is_not_created_again(revisio
     assert {name: keys(pods) for name, pods in fates.items() if pods} == {fate: ["ns/web-1"]}
 
 
+@pytest.mark.parametrize(
+    ("message", "awaited"),
+    [
+        ("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1", "quota/ns/q"),
+        ("denied", ""),
+    ],
+)
+def test_a_refused_pod_waits_for_the_quota_that_refuses_it(message, awaited):
+    workload = WorkloadRef("Deployment", "ns", "web")
+    ready = WorkloadReadiness(wanted=1, before=1, lowest=0, lowest_for=None, at_end=0)
+    refused = ObjectError("ReplicaSet ns/web-1", f"is forbidden: {message}", 1, workload)
+    old = pod("web-0", "a", owner=workload)
+    left = Evicted(pod=old, node="a", at=seconds(1), why="drain")
+    after = outcome(workloads={workload: ready}, errors=(refused,), evicted=(left,))
+    [found] = difference(outcome(old), after).not_created
+    assert found.awaited == awaited
+
+
 def test_fewer_replicas_remove_the_pods_with_the_highest_ordinals():
     """The StatefulSet is scaled from 11 to 10 pods, and does not create web-9 again."""
     workload = WorkloadRef("StatefulSet", "ns", "web")
