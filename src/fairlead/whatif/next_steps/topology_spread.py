@@ -16,6 +16,7 @@ from fairlead.engine.plugins.pod_topology_spread.constraint import HONOR
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.next_steps.earlier_change import delayed, in_time
 from fairlead.whatif.next_steps.spread_rule import SpreadRule, is_hard, spread_rules
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_worse, more_ready
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -24,8 +25,6 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 
-EARLIER: Final = "10m"
-"""How long before the failure a suggested what-if edits the topology spread, as a value of --at."""
 _ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
 
 
@@ -262,7 +261,7 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
     if counting:
         edited = _edited_together(counting)
         domains = _domains_in_service(edited, context)
-        tried = context.with_edits(*(rule.with_taints_honored(domains) for rule in edited))
+        tried = _with_edits(context, *(rule.with_taints_honored(domains) for rule in edited))
         if helped := [rule for rule in edited if _helps(rows[rule.workload], tried, context)]:
             yield _honoring_taints(helped, counting, context)
             return
@@ -270,13 +269,13 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
     one = rows[rule.workload]
     whose = f"the topology spread of {rule.workload}"
     edit = rule.without_min_domains()
-    if rule.has_min_domains and _helps(one, context.with_edits(edit), context):
-        yield _in_time(f"ask again without minDomains in {whose}", ("--set", edit), context)
+    if rule.has_min_domains and _helps(one, _with_edits(context, edit), context):
+        yield _with_rules(f"ask again without minDomains in {whose}", (edit,), context)
         return
     edit = rule.with_anyway()
-    if _helps(one, context.with_edits(edit), context):
+    if _helps(one, _with_edits(context, edit), context):
         words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
-        yield _in_time(words, ("--set", edit), context)
+        yield _with_rules(words, (edit,), context)
 
 
 def _helps(one: WorkloadEffect, tried: Effect | None, context: StepContext) -> bool:
@@ -298,7 +297,7 @@ def _honoring_taints(
     Also add a note to `context.causes`. The note says that the constraints of `counting`, which
     includes `edited`, count tainted nodes now. If fewer domains than minDomains remain without
     these nodes, the what-if also removes minDomains. If nodes fail, the edit precedes the failure
-    by the time EARLIER.
+    (`earlier_change`).
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
@@ -317,24 +316,27 @@ def _honoring_taints(
     whose = f"the topology spread of {_workloads(edited)}"
     if len(edited) < len(counting):
         whose += f", {len(edited)} of {len(counting)} such workloads"
-    edits = (word for rule in edited for word in ("--set", rule.with_taints_honored(domains)))
+    edits = [rule.with_taints_honored(domains) for rule in edited]
     fields = "nodeTaintsPolicy: Honor"
     if any(rule.lacks_domains(domains) for rule in edited):
         fields += ", without minDomains"
     words = f"ask again without the {which} nodes in {whose} ({fields})"
-    return _in_time(words, edits, context)
+    return _with_rules(words, edits, context)
 
 
-def _in_time(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
-    """Return a what-if with the arguments `edits`; if nodes fail, they fail after the edits.
+def _with_edits(context: StepContext, *edits: str) -> Effect | None:
+    """Run the what-if that `_with_rules` returns; return its effect."""
+    change = context.answer.change
+    return context.ask(delayed(replace(change, set=(*change.set, *edits))))
 
-    If the user's what-if has no delay of its own, the failure is delayed by EARLIER. So the rollout
-    of the edited workloads is over when the nodes fail.
+
+def _with_rules(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
+    """Return a what-if with `edits` of topology spread constraints.
+
+    If nodes fail, the rollouts of the edited workloads are over when they fail.
     """
-    options, failures = shlex.join(edits), context.answer.change.failures
-    if not failures.is_any or failures.at:
-        return NextStep(words, options)
-    return NextStep(f"{words}, set {EARLIER} before the failure", f"{options} --at {EARLIER}")
+    options = shlex.join(word for edit in edits for word in ("--set", edit))
+    return in_time(NextStep(words, options), "set", context.answer.change)
 
 
 def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> dict[str, int]:

@@ -710,6 +710,16 @@ def test_a_constraint_that_counts_failed_nodes_is_named(snapshot, spread):
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
 
 
+def test_trials_of_other_constraints_are_the_suggested_what_ifs(snapshot, spread):
+    """The nodes fail when the rollout of the edited workload is over."""
+    cluster = snapshot(*spread)
+    answer = what_if(cluster, ClusterChange(failures=Failures(fail_zone=("1",))))
+    asked = []
+    next_steps(answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
+    edits = [one for one in asked if one.set]
+    assert [one.failures for one in edits] == [Failures(fail_zone=("1",), at="10m")] * 2
+
+
 def copy_of(objects, name):
     """Return the workload of `spread` and its pods under another name."""
     text = json.dumps(objects[3:]).replace('"app": "web"', f'"app": "{name}"')
