@@ -96,6 +96,7 @@ from fairlead.whatif.outcome.run_outcome import (
     RefusedWorkload,
     RunOutcome,
     Skipped,
+    Undrained,
 )
 from fairlead.whatif.outcome.workload import (
     Revision,
@@ -711,45 +712,15 @@ class ExperimentRun:
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
         resizes = self._controllers.kubelets.unfinished_resizes()
-        found = ObjectErrors(
-            store=world.store,
-            pods=list(recorder.existing_pods()) if recorder.errors else [],
-            nodes=recorder.outage.nodes.values(),
-            job_pods=self._wanted_job_pods(),
-            update_revision=self._controllers.workloads.update_revision,
-            unreplaced={
-                f"{ref.kind} {ref.key}": pods
-                for ref, pods in self._controllers.workloads.unreplaced_pods()
-            }
-            if recorder.errors
-            else {},
-        )
-        errors = (
-            *self._failed_jobs(replace(found, pods=()), since),  # they create no more pods
-            *(
-                ObjectError(f"Pod {key}", f"{RESIZE_DEFERRED}: {why}" if why else RESIZE_UNDECIDED)
-                for key, why in sorted(resizes.items())
-            ),
-            *(found.error(subject, message) for subject, message in recorder.errors.items()),
-        )
-        concerned = {one.pod.workload for one in undrained}
-        concerned.update(one.workload for one in errors if one.workload and one.missing)
-        concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        # Perhaps only one of two runs removes them, and the answer then has a row for the workload.
-        concerned.update(pod.workload for pod in pods.values() if pod.is_terminating)
-        deletions = recorder.workloads.deletions
-        concerned.update(workload for workload, at in deletions.items() if at >= since)
-        paused = self._controllers.workloads.paused_deployments()
-        concerned.update(incomplete_workloads(world.store, pods.values(), paused))
+        errors = tuple(self._errors(resizes, since))
         update_revisions = self._update_revisions(pods.values())
-        concerned.update(update_revisions)
         waits = tuple(recorder.waits(since))
         autoscaling = self._controllers.autoscaling(since, until, waits)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
         scaled = frozenset(one.workload for one in autoscalers if one.changes)
+        concerned = self._concerned(pods.values(), undrained, errors, since).union(update_revisions)
         workloads = self._readiness(concerned, errors, since, until, scaled)
         image_notes = tuple(self._platform_notes())
-        overdue = self._overdue_rollouts(errors, since, until, settled=settled)
         return RunOutcome(
             started_at=since,
             ended_at=until,
@@ -777,7 +748,7 @@ class ExperimentRun:
                 *([] if autoscaling is None else autoscaling.waiting_notes(since)),
                 *self._notes(autoscalers, since, until),
                 *image_notes,
-                *overdue,
+                *self._overdue_rollouts(errors, since, until, settled=settled),
                 *self._pending_notes(pods.values()),
             ),
             image_notes=image_notes,
@@ -808,6 +779,53 @@ class ExperimentRun:
             unfinished_resizes=frozenset(resizes),
             awaited_removals=() if settled else self._awaited_removals(),
         )
+
+    def _errors(self, resizes: Mapping[str, str], since: Instant) -> Iterator[ObjectError]:
+        """Yield the errors at the end: of Jobs, of unfinished `resizes`, and of refused pods.
+
+        `resizes` maps the keys of pods to the reasons why their resizes are deferred.
+        """
+        recorder, workloads = self._recorder, self._controllers.workloads
+        found = ObjectErrors(
+            store=self._world.store,
+            pods=list(recorder.existing_pods()) if recorder.errors else [],
+            nodes=recorder.outage.nodes.values(),
+            job_pods=self._wanted_job_pods(),
+            update_revision=workloads.update_revision,
+            unreplaced={f"{ref.kind} {ref.key}": pods for ref, pods in workloads.unreplaced_pods()}
+            if recorder.errors
+            else {},
+        )
+        yield from self._failed_jobs(replace(found, pods=()), since)  # they create no more pods
+        for key, why in sorted(resizes.items()):
+            yield ObjectError(
+                f"Pod {key}", f"{RESIZE_DEFERRED}: {why}" if why else RESIZE_UNDECIDED
+            )
+        for subject, message in recorder.errors.items():
+            yield found.error(subject, message)
+
+    def _concerned(
+        self,
+        pods: Collection[PodEnd],
+        undrained: Iterable[Undrained],
+        errors: Iterable[ObjectError],
+        since: Instant,
+    ) -> set[WorkloadRef]:
+        """Return workloads whose readiness an answer may show, although they did not change.
+
+        `pods`, `undrained` and `errors` are the ones at the end of the run.
+        """
+        recorder = self._recorder
+        concerned = {one.pod.workload for one in undrained}
+        concerned.update(one.workload for one in errors if one.workload and one.missing)
+        concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
+        # Perhaps only one of two runs removes them, and the answer then has a row for the workload.
+        concerned.update(pod.workload for pod in pods if pod.is_terminating)
+        deletions = recorder.workloads.deletions
+        concerned.update(workload for workload, at in deletions.items() if at >= since)
+        paused = self._controllers.workloads.paused_deployments()
+        concerned.update(incomplete_workloads(self._world.store, pods, paused))
+        return concerned
 
     def _update_revisions(self, pods: Iterable[PodEnd]) -> dict[WorkloadRef, str]:
         """Return the newest revision of each workload that has `pods` of other revisions.
