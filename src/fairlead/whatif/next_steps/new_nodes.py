@@ -83,11 +83,13 @@ _BY_LABEL: Final = frozenset(
 class NewNodes(Struct, frozen=True):
     """A number of new nodes: `count` nodes like the node `like`.
 
-    `like` is a value of --like, so it may also name several nodes, which are copied in turn.
+    `like` is a value of --like, so it may also name several nodes, which are copied in turn. With
+    fewer than `least` nodes, the pods cannot all run.
     """
 
     count: int
     like: str
+    least: int = 1
 
     @property
     def copies(self) -> dict[str, int]:
@@ -198,24 +200,41 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
     For example, 3 pods with 2 cores each need 3 copies with 3 cores, because each copy holds only
     one of them. The sum of their requests would fit into 2 copies.
     """
+    pending, nodes = list(pending), list(nodes)
     requests, room = [_with_pod(pod.requests) for pod in pending], _room(like)
-    lacking = Counter[str]()
-    for one in requests:
-        lacking.update(one)
-    # Copies may offer a resource without an allocatable amount, as devices.
-    offered = [name for name in lacking if room.get(name, 0) > 0]
+    offered = _offered(requests, room)
     smallest = {name: min(one.get(name, 0) for one in requests) for name in offered}
     waiting = len(requests)
     for node in nodes:
         if node.is_schedulable:
-            used = {**node.requested, "pods": len(node.pods)}
-            free = {name: node.allocatable.get(name, 0) - used.get(name, 0) for name in lacking}
-            waiting -= _times(smallest, free)
-            for name in lacking:
-                lacking[name] -= max(free[name], 0)
-    by_sum = (-(-lacking[name] // room[name]) for name in offered)
+            waiting -= _times(smallest, free_room(node))
     by_number = -(-waiting // max(_times(smallest, room), 1))
-    return max(1, by_number, *by_sum)
+    return max(by_number, least_by_sum(pending, like, nodes))
+
+
+def least_by_sum(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeEnd]) -> int:
+    """Return the lower bound that follows from the sum of the requests; see `least_copies`.
+
+    In another run, the present pods may be on other nodes. This does not change the sum, but may
+    change how many whole pods fit.
+    """
+    requests, room = [_with_pod(pod.requests) for pod in pending], _room(like)
+    offered = _offered(requests, room)
+    lacking = {name: sum(one.get(name, 0) for one in requests) for name in offered}
+    for node in nodes:
+        if node.is_schedulable:
+            free = free_room(node)
+            for name in offered:
+                lacking[name] -= max(free[name], 0)
+    return max(1, *(-(-lacking[name] // room[name]) for name in offered))
+
+
+def _offered(requests: Iterable[Amounts], room: Amounts) -> list[str]:
+    """Return the requested resources of which a copy with `room` has a positive amount.
+
+    Copies may offer a resource without an allocatable amount, as devices.
+    """
+    return [name for name in {name: 0 for one in requests for name in one} if room.get(name, 0) > 0]
 
 
 def _times(need: Amounts, room: Amounts) -> int:

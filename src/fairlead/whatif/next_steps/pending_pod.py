@@ -21,8 +21,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     are_alike,
     lacks_labels,
     lacks_place,
-    lacks_room,
-    least_copies,
+    least_by_sum,
     may_use_new_node,
     new_nodes_for,
     node_to_copy,
@@ -56,19 +55,18 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     No copy is suggested for a pod whose volumes the copy would not reach. If the user's what-if
     drains nodes, a rolling drain is suggested for such pods.
 
-    In five cases, new nodes are suggested only if a trial shows that they reduce the number of
-    waiting pods:
+    New nodes are suggested only if a trial shows that they reduce the number of waiting pods. In
+    four cases, nodes of several zones are tried (`_room_for`):
 
     - Other pods keep pods off nodes, and may keep them off the new nodes, too (`_may_be_kept_off`).
     - There are several zones, and rules or volumes may keep the pods off one of them.
     - A spread constraint keeps pods off nodes.
-    - Pods lack room even without the change, and may take the new nodes first.
     - The scheduler configuration has rules of its own (`has_own_rules`).
 
-    If the user's what-if adds nodes already, more copies of the same node are suggested, also only
-    after such a trial. Nothing is suggested if an autoscaler acts, because new nodes of its groups
-    would count against its limits. Nothing is suggested either if other nodes would fail because of
-    the new nodes; a note then says so.
+    If the user's what-if adds nodes already, more copies of the same node are tried. Nothing is
+    suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
+    Nothing is suggested either if other nodes would fail because of the new nodes; a note then says
+    so.
     """
     answer = context.answer
     if answer.changed.autoscaling is not None:
@@ -298,8 +296,11 @@ def _of_several_kinds(
 
 
 def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> bool:
-    """Return whether the configuration has rules of its own, or rules keep `pods` off a zone."""
-    has_zones = len({node.zone for node in _copyable_nodes(context)}) > 1
+    """Return whether the configuration has rules of its own, or rules keep `pods` off a zone.
+
+    Zones without a node that can be copied count, too: topology spread counts their pods.
+    """
+    has_zones = len({node.zone for node in context.answer.without.nodes}) > 1
     return has_own_rules(context.scheduler) or (has_zones and _may_need_a_zone(pods, context))
 
 
@@ -324,7 +325,6 @@ def _may_be_kept_off(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether pods on new nodes, or in their zones, may keep some of `pods` off these nodes.
 
     Pods that are pending only because of their own anti-affinity about single nodes do not count.
-    So no trial is necessary; a trial would take about as long as the user's what-if.
     """
     apart = [pod for pod in pods if lacks_place(pod)]
     if not all(map(repels_pods_itself, apart)):
@@ -351,19 +351,17 @@ def _has_zonal_rule(spec: Json) -> bool:
 def _copies_of(
     more: NewNodes | None, pods: Collection[PodEnd], context: StepContext
 ) -> Iterator[NextStep]:
-    """Yield a what-if with the new nodes `more`, which have room for `pods`.
+    """Yield a what-if with the new nodes `more`, which have room for `pods`, if they help."""
+    if more is not None:
+        yield from best_nodes([_bounded(more, pods, context)], 0, context)
 
-    If rules or a spread constraint may keep the pods off the new nodes, or if other pods may take
-    the room first, the what-if is tried. The what-if is then yielded only if fewer pods wait with
-    the new nodes than without them.
-    """
-    is_tried = _has_own_or_zonal_rules(pods, context) or _continues(pods, context)
-    is_tried = is_tried or any(SPREAD_MISMATCH in pod.reason for pod in pods)
-    if more is not None and (is_tried or _others_lack_room(context)):
-        yield from best_nodes([more], 0, context)
-    else:
-        nodes = context.answer.changed.nodes
-        yield from _new_nodes("ask again with", more, pods, nodes, _part(pods, context))
+
+def _bounded(more: NewNodes, pods: Iterable[PodEnd], context: StepContext) -> NewNodes:
+    """Return `more`, copies of one node, with a lower bound of the copies that `pods` need."""
+    like = next(node for node in context.answer.changed.nodes if node.name == more.like)
+    pending = {pod.key for pod in context.answer.difference.pending}
+    short = [pod for pod in pods if pod.key in pending]
+    return replace(more, least=least_by_sum(short, like, context.answer.changed.nodes))
 
 
 def _room_for(
@@ -373,24 +371,19 @@ def _room_for(
     *,
     left: Collection[str],
 ) -> Iterator[NextStep]:
-    """Yield a what-if with new nodes for the pods that lack room (`short`).
+    """Yield a what-if with new nodes for the pods that lack room (`short`), if new nodes help.
 
     `left` are the nodes that some of these pods left. If other pods, rules or a spread constraint
     may keep these pods off the new nodes, new nodes of up to TRIES_MAX zones are tried, and the
-    best are suggested. Otherwise, only the nodes that seem best are suggested. If other pods may
-    take the room of these nodes, the nodes are suggested only after a trial.
+    best are suggested. Otherwise, only the nodes that seem best are tried.
     """
-    is_tried = _has_own_or_zonal_rules(short, context) or _may_be_kept_off(short, context)
+    needs_zone = _has_own_or_zonal_rules(short, context) or _may_be_kept_off(short, context)
     more, nodes = _admitted_nodes_for(short, nodes, context, left)
-    is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
-    may_need_more = _others_lack_room(context) or _continues(short, context)
-    if more is not None and may_need_more and not (is_tried or is_spread):
-        yield from best_nodes([more], 0, context)
-    elif is_tried or is_spread:
-        yield from best_nodes(_by_zone(more, short, nodes, context), 0, context)
+    if needs_zone or any(SPREAD_MISMATCH in pod.reason for pod in short):
+        candidates = _by_zone(more, short, nodes, context)
     else:
-        ends, part = context.answer.changed.nodes, _part(short, context)
-        yield from _new_nodes("ask again with", more, short, ends, part)
+        candidates = [] if more is None else [more]
+    yield from best_nodes([_bounded(one, short, context) for one in candidates], 0, context)
 
 
 def _admitted_nodes_for(
@@ -411,21 +404,6 @@ def _admitted_nodes_for(
     if len(kinds) > 1:
         return new_nodes_for(short, nodes, known, left=left), nodes
     return kinds[0].new_nodes(known, left), kinds[0].nodes
-
-
-def _continues(pods: Iterable[PodEnd], context: StepContext) -> bool:
-    """Return whether a rollout of a workload of `pods` continues when its pending pods run."""
-    workloads = {pod.workload for pod in pods}
-    rows = context.answer.effect.workloads
-    return any(one.outdated and one.workload in workloads for one in rows)
-
-
-def _others_lack_room(context: StepContext) -> bool:
-    """Return whether some pods lack room even without the change.
-
-    These pods may take the room of new nodes.
-    """
-    return any(map(may_use_new_node, context.answer.without.pending))
 
 
 def _by_zone(
@@ -546,47 +524,3 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
             left_out = {pod.key for pod in others}
             return [pod for pod in pending if pod.key not in left_out]
     return pending
-
-
-def more_nodes(
-    verb: str, pending: Collection[PodEnd], nodes: Sequence[NodeEnd], known: Sequence[NodeEnd] = ()
-) -> Iterator[NextStep]:
-    """Yield a what-if with new nodes for the `pending` pods that lack room.
-
-    `verb` begins the sentence of the step; `new_nodes_for` explains the other arguments.
-    """
-    short = [pod for pod in pending if lacks_room(pod)]
-    yield from _new_nodes(verb, new_nodes_for(short, nodes, known), short, nodes)
-
-
-def _part(pods: Iterable[PodEnd], context: StepContext) -> str:
-    """Return a clause that says how many of the pending pods are `pods`; "" if all are."""
-    keys, pending = {pod.key for pod in pods}, context.answer.difference.pending
-    count = sum(pod.key in keys for pod in pending)
-    return f", for {count:,} of {len(pending):,} pending pods" if count < len(pending) else ""
-
-
-def _new_nodes(
-    verb: str,
-    found: NewNodes | None,
-    pods: Iterable[PodEnd],
-    nodes: Sequence[NodeEnd],
-    part: str = "",
-) -> Iterator[NextStep]:
-    """Yield a what-if that adds about as many nodes as `found` has; nothing if `found` is None.
-
-    The what-if has not been simulated. More nodes may be necessary for `pods`, because the
-    scheduler does not pack pods tightly. If there are new nodes, the scheduler leaves more room on
-    the present `nodes`, too. This room is often too small for the largest pods. If the room is
-    large enough, fewer nodes may be enough, so the text names a lower bound (`least_copies`). The
-    text ends with `part`.
-    """
-    if found is None:
-        return
-    like = next(node for node in nodes if node.name == found.like)
-    least = min(least_copies(pods, like, nodes), found.count)
-    if least == found.count:
-        yield added_nodes(f"{verb} at least", found, rest=part)
-    else:
-        rest = f" (at least {least:,})" if least > 1 else ""
-        yield added_nodes(f"{verb} about", found, rest=rest + part)

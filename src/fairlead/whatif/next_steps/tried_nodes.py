@@ -40,9 +40,9 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 class _TriedNodes(Struct, frozen=True):
     """New nodes, and the effect of a what-if with them.
 
-    `gain` is the decrease of the number of waiting pods. If fewer than `least` nodes are added, the
-    gain is smaller. `unused` is the number of these nodes that run only static pods and pods of
-    DaemonSets.
+    `gain` is the decrease of the number of waiting pods. With fewer than `least` nodes, the gain is
+    smaller, or some of the waiting pods do not run. `unused` is the number of these nodes that run
+    only static pods and pods of DaemonSets.
     """
 
     nodes: NewNodes
@@ -269,7 +269,7 @@ def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_Trie
     effect = context.answer.effect
     gain = waiting_pods(effect) - waiting_pods(tried)
     unused = max(0, _unused_nodes(tried) - _unused_nodes(effect))
-    return [_TriedNodes(more, tried, gain, unused)]
+    return [_TriedNodes(more, tried, gain, unused, more.least)]
 
 
 def _no_help(

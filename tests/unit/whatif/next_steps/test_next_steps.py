@@ -95,7 +95,7 @@ def test_a_rolling_drain_ends_with_the_command_for_its_first_nodes(
 
 def test_pods_without_room_suggest_a_node(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b", cpu="1"), *web)
-    step = ("ask again with at least one more node like b", "--add-nodes 1 --like b")
+    step = ("ask again with one more node like b", "--add-nodes 1 --like b")
     assert steps_of(answer) == [step]
 
 
@@ -108,7 +108,7 @@ def test_a_new_node_that_is_suggested_can_hold_the_pods(snapshot, make, web):
         pod["metadata"]["labels"] = {"app": "web"}
     full = make.pod("full", node_name="b", cpu="1")
     steps = steps_of(drained(snapshot, *nodes, *web, *more, full))
-    step = ("ask again with at least one more node like a", "--add-nodes 1 --like a")
+    step = ("ask again with one more node like a", "--add-nodes 1 --like a")
     assert step in steps
 
 
@@ -527,7 +527,7 @@ def test_labels_that_the_change_requires_and_no_node_has_are_named(snapshot, mak
     assert note in answer.changed.notes
 
 
-def test_an_estimate_of_new_nodes_names_a_lower_bound(snapshot, make):
+def test_a_number_of_new_nodes_above_the_lower_bound_may_be_too_high(snapshot, make):
     """Pods of 3 CPU wait, and a small pod; each new node has 4 CPU."""
     nodes = [make.node("a", cpu="4"), make.node("b", cpu="2")]
     large, small = (
@@ -537,9 +537,37 @@ def test_an_estimate_of_new_nodes_names_a_lower_bound(snapshot, make):
     change = ClusterChange(scale=("rs/web=7", "rs/small=2"))
     steps = steps_of(what_if(snapshot(*nodes, large, small), change))
     assert steps[0] == (
-        "ask again with about 7 more nodes like a (at least 5)",
+        "ask again with 7 more nodes like a; fewer may be enough",
         "--add-nodes 7 --like a",
     )
+
+
+def test_the_sum_of_the_requests_excludes_fewer_new_nodes(snapshot, make):
+    """Three pods of 2 CPU wait, and only the first new node has room for two of them."""
+    web = make.workload("ReplicaSet", "web", replicas=0, cpu="2")
+    cluster = snapshot(make.node("a", cpu="4"), web)
+    steps = steps_of(what_if(cluster, ClusterChange(scale=("rs/web=5",))))
+    assert steps[0] == ("ask again with 2 more nodes like a", "--add-nodes 2 --like a")
+
+
+def test_new_nodes_that_only_some_of_the_pods_may_use_say_so_after_two_failed_zones(make, snapshot):
+    """The spread over zones shows only when the nodes have room, in the trial."""
+    web = make.workload("ReplicaSet", "web", replicas=6, cpu="1")
+    web["metadata"]["uid"] = "web"
+    web["spec"]["template"]["spec"]["topologySpreadConstraints"] = [
+        {**SPREAD_BY_ZONE, "maxSkew": 3}
+    ]
+    nodes = [make.node(name, cpu="2", **{ZONE: name}) for name in "abc"]
+    pods = []
+    for number, node in enumerate("aabbcc"):
+        pod = make.pod(f"web-{number}", cpu="1", node_name=node, owner="web")
+        pod["metadata"]["labels"] = {"app": "web"}
+        pods.append(pod)
+    change = ClusterChange(failures=Failures(fail_zone=("a", "b")))
+    answer = what_if(snapshot(*nodes, web, *pods), change)
+    assert len(answer.difference.pending) == 4
+    words = "ask again with one more node like c; 1 of 4 pending pods then runs"
+    assert (words, "--add-nodes 1 --like c") in steps_of(answer)
 
 
 def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
@@ -551,7 +579,7 @@ def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
     nodes = [make.node("a"), make.node("b", cpu="1")]
     answer = drained(snapshot, *nodes, *web, third, budget(maxUnavailable=1))
     assert answer.changed.undrained
-    new_node = ("ask again with at least one more node like a", "--add-nodes 1 --like a")
+    new_node = ("ask again with one more node like a", "--add-nodes 1 --like a")
     assert steps_of(answer) == [(BLOCKERS, plan_of(answer)), new_node]
 
 
@@ -1052,7 +1080,7 @@ def test_new_nodes_are_in_the_zone_of_an_existing_volume(make, snapshot):
 @pytest.mark.parametrize(
     ("rules", "tries"),
     [
-        ({}, 0),
+        ({}, 1),
         ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": ZONE,
                                          "whenUnsatisfiable": "DoNotSchedule",
                                          "labelSelector": {"matchLabels": {"app": "web"}}}]}, 2),
@@ -1061,7 +1089,9 @@ def test_new_nodes_are_in_the_zone_of_an_existing_volume(make, snapshot):
     ],
     ids=["no rule", "topology spread", "affinity to pods"],
 )  # fmt: skip
-def test_new_nodes_are_tried_only_for_pods_that_may_need_a_zone(make, snapshot, rules, tries):
+def test_new_nodes_of_several_zones_are_tried_for_pods_that_may_need_a_zone(
+    make, snapshot, rules, tries
+):
     """In a large cluster, each trial takes long. Without a result, both zones are tried."""
     web = make.workload("ReplicaSet", "web", replicas=0, cpu="2", **rules)
     nodes = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
@@ -1073,7 +1103,7 @@ def test_new_nodes_are_tried_only_for_pods_that_may_need_a_zone(make, snapshot, 
     assert len(asked) == tries
 
 
-def test_rules_of_pods_that_no_new_node_helps_cause_no_trial(make, snapshot):
+def test_rules_of_pods_that_no_new_node_helps_cause_no_trial_in_several_zones(make, snapshot):
     """The StatefulSet may need a zone, but waits for a label; the ReplicaSet has no such rule."""
     db = make.workload("StatefulSet", "db", replicas=0, nodeSelector={"disk": "ssd"})
     template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
@@ -1085,12 +1115,10 @@ def test_rules_of_pods_that_no_new_node_helps_cause_no_trial(make, snapshot):
     answer = what_if(cluster, ClusterChange(scale=("rs/web=1", "sts/db=1")))
     assert {pod.workload.name for pod in answer.difference.pending} == {"db", "web"}
     asked = []
-    found = next_steps(
-        answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True
-    )
-    assert not asked
-    words = "ask again with at least one more node like a, for 1 of 2 pending pods"
-    assert found.steps[0].words == words
+    next_steps(answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
+    assert [one.like for one in asked] == ["a"]
+    words = "ask again with one more node like a; 1 of 2 pending pods then runs"
+    assert answer.next_steps[0].words == words
 
 
 def test_an_invalid_mixture_of_nodes_is_tried_once(make, snapshot, write):
@@ -1202,15 +1230,15 @@ def test_pods_that_need_the_same_host_port_suggest_a_node_for_each(make, snapsho
 
 
 @pytest.mark.parametrize(
-    ("key", "port", "is_tried"),
+    ("key", "port", "zones"),
     [
-        pytest.param(HOSTNAME, {}, False, id="a new node repels no pod"),
-        pytest.param(ZONE, {}, True, id="a new node may be in the zone of another pod"),
-        pytest.param("", {"hostPort": 80}, True, id="pods of DaemonSets may use the port"),
+        pytest.param(HOSTNAME, {}, 1, id="a new node repels no pod"),
+        pytest.param(ZONE, {}, 2, id="a new node may be in the zone of another pod"),
+        pytest.param("", {"hostPort": 80}, 2, id="pods of DaemonSets may use the port"),
     ],
 )
-def test_new_nodes_for_pods_kept_apart_are_tried_only_if_they_may_not_help(
-    make, snapshot, key, port, is_tried
+def test_new_nodes_of_several_zones_are_tried_if_other_pods_may_keep_pods_off(
+    make, snapshot, key, port, zones
 ):
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}}
     terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term] if key else []}
@@ -1223,7 +1251,7 @@ def test_new_nodes_for_pods_kept_apart_are_tried_only_if_they_may_not_help(
     assert len(answer.difference.pending) == 2
     asked = []
     next_steps(answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
-    assert any(change.add_nodes for change in asked) is is_tried
+    assert len({change.like for change in asked if change.add_nodes}) == zones
 
 
 def test_pods_on_nodes_that_can_attach_no_further_volume_suggest_a_node(make, snapshot):
@@ -2412,7 +2440,7 @@ def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(sna
     cluster = snapshot(*nodes, db, *pods)
     answer = what_if(cluster, ClusterChange(drain=("a", "b")))
     assert answer.difference.not_created
-    step = ("ask again with about 2 more nodes like a", "--add-nodes 2 --like a")
+    step = ("ask again with 2 more nodes like a; fewer may be enough", "--add-nodes 2 --like a")
     assert step in steps_of(answer)
     helped = what_if(cluster, ClusterChange(drain=("a", "b"), add_nodes=2, like="a"))
     assert not helped.difference.pending
@@ -2586,7 +2614,7 @@ def test_a_copy_of_one_failed_node_takes_the_pods_of_equal_nodes_too(snapshot, m
     failures = Failures(fail_node=("pool=spot",))
     answer = what_if(snapshot(*nodes, make.node("c"), web, *pods), ClusterChange(failures=failures))
     assert len(answer.difference.pending) == 4
-    step = ("ask again with about 2 more nodes like a", "--add-nodes 2 --like a")
+    step = ("ask again with 2 more nodes like a; fewer may be enough", "--add-nodes 2 --like a")
     assert step in steps_of(answer)
 
 

@@ -16,7 +16,7 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodEvicted, Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
-from fairlead.whatif.next_steps.pending_pod import more_nodes
+from fairlead.whatif.next_steps.estimated_nodes import estimated_nodes
 from fairlead.whatif.outcome.eviction import EVICTED_BY_CLIENT
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -127,7 +127,7 @@ class LiveRecording:
         heading = Heading(self._title, "now", 0, 0.0)
         outcome = self._outcome()
         data = simulation_report(heading, outcome)
-        more = more_nodes("ask what happens with", outcome.pending, outcome.nodes)
+        more = estimated_nodes("ask what happens with", outcome.pending, outcome.nodes)
         steps = [step_row(one) for one in more]
         return packed(
             {
