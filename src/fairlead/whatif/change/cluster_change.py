@@ -159,7 +159,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
             with suppress(SelectorError):
                 selector = parse_selector(text)
                 keys = (*selector.match_labels, *(one.key for one in selector.match_expressions))
-                if keys and _SELECTION & set(text) and keys[0] != HOSTNAME:
+                if keys and is_selector(text) and keys[0] != HOSTNAME:
                     return keys[0]
         return ""
 
@@ -167,6 +167,11 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     def title(self) -> str:
         """The change as the first line of an answer: `What if: --drain worker-3`."""
         return f"What if: {' '.join(self.words)}" if self.words else NO_CHANGE
+
+
+def is_selector(text: str) -> bool:
+    """Return whether `text`, which selects nodes, is a label selector; False if it is a name."""
+    return bool(_SELECTION & set(text))
 
 
 def _given_order(order: str) -> tuple[str, ...]:

@@ -16,11 +16,12 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, at, mapping
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Pod
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
-from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes
+from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes, is_selector
 from fairlead.whatif.next_steps.more_replicas import replicas_step, with_replicas
 from fairlead.whatif.next_steps.step_context import (
     NAMES_MAX,
@@ -210,12 +211,14 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
 
     The command taints the failed nodes of a workload. The taint is for machines that are shut down.
-    So nothing is yielded if the nodes come back within LONG, or if their kubelets still work. Up to
-    TRIES_MAX such commands are tried one after another, each in a simulation. A command helps if a
-    workload has more ready pods at the end, or lacks pods for a shorter time. The first command
-    that helps is yielded. A command does not help, for example, if no other node can use the
-    volumes of the pods. If there are further failed nodes with pods of `rows`, and their taints
-    have not been tried without success, the step states the number of all these nodes.
+    So nothing is yielded if the nodes come back within LONG, or if their kubelets still work. If
+    there are too many nodes to name, the command taints all failed nodes by their labels
+    (`_labels_of_failed_nodes`). Otherwise, up to TRIES_MAX such commands are tried one after
+    another. Each command is tried in a simulation. A command helps if a workload has more ready
+    pods at the end, or lacks pods for a shorter time. The first command that helps is yielded. A
+    command does not help, for example, if no other node can use the volumes of the pods. If there
+    are further failed nodes with pods of `rows`, and their taints have not been tried without
+    success, the step states the number of all these nodes.
     """
     if not context.may_be_shut_down(LONG):
         return
@@ -224,9 +227,16 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     for one in rows:
         held = _held_nodes(one, context)
         left.update(held)
-        by_nodes[_nodes_to_taint(held, context)].append(one)
-    by_nodes.pop((), None)
-    for nodes, concerned in islice(by_nodes.items(), TRIES_MAX):
+        by_nodes[held].append(one)
+    if len(left) > NAMES_MAX and (selector := _labels_of_failed_nodes(context)):
+        by_nodes = {
+            tuple(sorted(context.failed_nodes())): [*chain.from_iterable(by_nodes.values())]
+        }
+    else:
+        selector = ""
+        by_nodes = {nodes: one for nodes, one in by_nodes.items() if len(nodes) <= NAMES_MAX}
+    every = ((nodes, one) for nodes, one in by_nodes.items() if _can_taint(nodes, context))
+    for nodes, concerned in islice(every, TRIES_MAX):
         change, edits = context.answer.change, tuple(_tainted(nodes, context))
         tainted = replace(change, set=(*change.set, *edits))
         tried = context.ask(tainted)
@@ -234,11 +244,31 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
             if found := [*_replaced_nodes(nodes, edits, tainted, concerned, context)]:
                 yield from found
                 return
-            context.notes.extend(_no_place(nodes, tried, concerned, context))
+            context.notes.extend(_no_place(nodes, tried, concerned[:TRIES_MAX], context))
             left.difference_update(nodes)
             continue
-        yield out_of_service_step(nodes, more=len(left.difference(nodes)))
+        yield out_of_service_step(nodes, more=len(left.difference(nodes)), selector=selector)
         return
+
+
+def _labels_of_failed_nodes(context: StepContext) -> str:
+    """Return a label selector that selects exactly the failed nodes; "" if none is known.
+
+    It is known if whole zones fail, or the nodes of one selector of --fail-node.
+    """
+    failures = context.answer.change.failures
+    if failures.fail_fraction or (failures.fail_zone and failures.fail_node):
+        return ""
+    if failures.fail_node:
+        (first, *others) = failures.fail_node
+        return "" if others or not is_selector(first) else first
+    zones = sorted({zone.rpartition("/")[2] for zone in failures.fail_zone})
+    of_zones = {
+        node.name for node in context.answer.without.nodes if node.labels.get(ZONE) in zones
+    }
+    if of_zones != context.failed_nodes():
+        return ""  # such as the zones of one name in several regions
+    return f"{ZONE}={zones[0]}" if len(zones) == 1 else f"{ZONE} in ({','.join(zones)})"
 
 
 def _no_place(
@@ -290,11 +320,12 @@ def _replaced_nodes(
     `tainted` is the user's what-if with these `edits`. The pods of `concerned` may need nodes of
     the same zone, for example because of their volumes. Nothing is yielded if the copies do not
     help, if they would fail, too, or if other nodes would fail because of them. Nothing is yielded
-    either if the user's what-if or an autoscaler adds nodes.
+    either if the user's what-if or an autoscaler adds nodes, or if there are more than NAMES_MAX
+    nodes.
     """
     answer, like = context.answer, ",".join(nodes)
     has_nodes = answer.change.add_nodes is not None or answer.changed.autoscaling is not None
-    if has_nodes or not context.nodes_not_to_copy().isdisjoint(nodes):
+    if has_nodes or len(nodes) > NAMES_MAX or not context.nodes_not_to_copy().isdisjoint(nodes):
         return
     tried = context.ask(replace(tainted, add_nodes=len(nodes), like=like))
     if not any(more_ready(one, tried) or _is_shorter(one, tried) for one in concerned):
@@ -333,15 +364,14 @@ def _held_nodes(one: WorkloadEffect, context: StepContext) -> tuple[str, ...]:
     return tuple(sorted(nodes & context.failed_nodes()))
 
 
-def _nodes_to_taint(held: tuple[str, ...], context: StepContext) -> tuple[str, ...]:
-    """Return the nodes `held`, or () if a what-if cannot taint them.
+def _can_taint(nodes: tuple[str, ...], context: StepContext) -> bool:
+    """Return whether a what-if can taint `nodes`; False if there are none.
 
-    The result is () if there are more than NAMES_MAX nodes, or if the change applies files or edits
-    one of the nodes.
+    The result is also False if the change applies files or edits one of the nodes.
     """
     change = context.answer.change
-    is_edited = change.apply or any(is_named(name, change.set) for name in held)
-    return () if len(held) > NAMES_MAX or is_edited else held
+    is_edited = bool(change.apply) or any(is_named(name, change.set) for name in nodes)
+    return bool(nodes) and not is_edited
 
 
 def _tainted(names: Collection[str], context: StepContext) -> Iterator[str]:

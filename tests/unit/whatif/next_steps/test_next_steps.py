@@ -32,6 +32,7 @@ from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
 HOSTNAME = "kubernetes.io/hostname"
 SPREAD_BY_ZONE = {
     "maxSkew": 1,
@@ -1998,19 +1999,25 @@ def test_every_stateful_set_on_failed_nodes_may_be_helped_by_taints(snapshot, ma
     assert SHUT_DOWN in steps_of(answer)
 
 
-def test_a_command_that_taints_some_of_the_failed_nodes_says_so(snapshot, make, database):
-    """The pods of `cache` are on too many nodes for a command that names them.
-
-    Most nodes do not fail, so that evictions do not stop.
-    """
-    cache = make.workload("StatefulSet", "cache", replicas=6)
+def stateful_set_on(make, names):
+    """A StatefulSet with a ready pod on each of the nodes `names`, and its pods."""
+    cache = make.workload("StatefulSet", "cache", replicas=len(names))
     cache["metadata"]["uid"] = "cache"
-    names = [f"c{number}" for number in range(6)]
     pods = [make.pod(f"cache-{n}", node_name=name, owner="cache") for n, name in enumerate(names)]
     for pod in pods:
         pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
         pod["metadata"]["labels"] = {"app": "cache"}
         pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    return [cache, *pods]
+
+
+def test_a_command_that_taints_some_of_the_failed_nodes_says_so(snapshot, make, database):
+    """The pods of `cache` are on too many nodes for a command that names them.
+
+    Most nodes do not fail, so that evictions do not stop.
+    """
+    names = [f"c{number}" for number in range(6)]
+    cache, *pods = stateful_set_on(make, names)
     healthy = [make.node(f"b{number}", disk="ssd") for number in range(10)]
     nodes = [*healthy, *map(make.node, names)]
     change = ClusterChange(failures=Failures(fail_node=("a", *names)))
@@ -2020,6 +2027,50 @@ def test_a_command_that_taints_some_of_the_failed_nodes_says_so(snapshot, make, 
         "if the failed nodes are shut down, have the pods replaced elsewhere (the command taints "
         "1 of 7 nodes); when the kubelets run again, remove the taint"
     )
+
+
+@pytest.mark.parametrize(
+    ("failures", "selector"),
+    [
+        (Failures(fail_zone=("1",)), "-l topology.kubernetes.io/zone=1"),
+        (Failures(fail_zone=("1", "2")), "-l 'topology.kubernetes.io/zone in (1,2)'"),
+        (Failures(fail_node=("pool=old",)), "-l pool=old"),
+        (Failures(fail_fraction=("100%@1",)), ""),
+        (Failures(fail_node=("pool=old", "b0")), ""),
+    ],
+    ids=["a zone", "two zones", "a selector", "a fraction", "a selector and a name"],
+)
+def test_many_failed_nodes_are_tainted_by_their_labels(snapshot, make, failures, selector):
+    """The pods of the StatefulSet are on more nodes than a command names."""
+    old = [make.node(f"a{n}", pool="old", **{ZONE: "1"}) for n in range(6)]
+    others = [make.node(f"b{n}", **{ZONE: "2" if n < 2 else "3"}) for n in range(12)]
+    pods = stateful_set_on(make, [f"a{n}" for n in range(6)])
+    answer = what_if(snapshot(*old, *others, *pods), ClusterChange(failures=failures))
+    commands = [command for _, command in steps_of(answer) if "kubectl taint" in command]
+    taint = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    assert commands == ([f"kubectl taint nodes {selector} {taint}"] if selector else [])
+
+
+def test_nodes_are_not_tainted_by_the_label_of_a_zone_that_other_regions_have(snapshot, make):
+    old = [make.node(f"a{n}", **{ZONE: "1", REGION: "x"}) for n in range(6)]
+    others = [make.node(f"b{n}", **{ZONE: "1", REGION: "y"}) for n in range(12)]
+    pods = stateful_set_on(make, [f"a{n}" for n in range(6)])
+    change = ClusterChange(failures=Failures(fail_zone=("x/1",)))
+    answer = what_if(snapshot(*old, *others, *pods), change)
+    assert OutcomeKind.DOWN in {one.kind for one in answer.verdict.findings}
+    assert not any("kubectl taint" in where for _, where in steps_of(answer))
+
+
+def test_many_failed_nodes_are_not_tainted_if_no_other_node_takes_their_pods(snapshot, make):
+    old = [make.node(f"a{n}", disk="ssd", **{ZONE: "1"}) for n in range(6)]
+    others = [make.node(f"b{n}", disk="hdd", **{ZONE: "2"}) for n in range(12)]
+    pods = stateful_set_on(make, [f"a{n}" for n in range(6)])
+    pods[0]["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*old, *others, *pods), change)
+    assert not any("kubectl taint" in where for _, where in steps_of(answer))
+    note = "If the failed nodes are marked as out of service, pods of sts/default/cache are created"
+    assert any(one.startswith(note) for one in answer.changed.notes)
 
 
 @pytest.mark.parametrize(

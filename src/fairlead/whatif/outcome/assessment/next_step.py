@@ -44,18 +44,21 @@ class NextStep(Struct, frozen=True):
         }
 
 
-def out_of_service_step(nodes: Sequence[str], *, more: int = 0) -> NextStep:
+def out_of_service_step(nodes: Sequence[str], *, more: int = 0, selector: str = "") -> NextStep:
     """Return the step that taints the failed `nodes`, so that their pods are deleted.
 
-    `more` is the number of further failed nodes; the command does not taint them.
+    `more` is the number of further failed nodes; the command does not taint them. If the label
+    selector `selector` is given, it selects exactly `nodes`, and the command has it instead of
+    their names.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """
     every = len(nodes) + more
     node, kubelet = ("node is", "kubelet runs") if every == 1 else ("nodes are", "kubelets run")
     which = f" (the command taints {len(nodes):,} of {every:,} nodes)" if more else ""
+    which_nodes = ("-l", selector) if selector else nodes
     return NextStep(
         f"if the failed {node} shut down, have the pods replaced elsewhere{which}; when the "
         f"{kubelet} again, remove the taint",
-        command=shlex.join(("kubectl", "taint", "nodes", *nodes, SHUT_DOWN)),
+        command=shlex.join(("kubectl", "taint", "nodes", *which_nodes, SHUT_DOWN)),
     )
