@@ -55,6 +55,7 @@ from fairlead.whatif.planner.node_drain.single_drain import (
     failure_in_words,
     moves_in_words,
     negative_in_words,
+    refusal_in_words,
 )
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
@@ -294,6 +295,8 @@ def _harm(drain: PlannedDrain) -> Iterator[str]:
         yield f"{counted(len(drain.lost), 'pod')} without a controller {is_} gone for good"
     if drain.failing:
         yield failure_in_words(sorted(set(drain.failing.values())))
+    if drain.refused:
+        yield refusal_in_words(drain)
     yield from negative_in_words(drain)
 
 
@@ -444,6 +447,8 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
         return _BACK if is_guard(pod.pod) else _GONE
     if not planner.jobs.replaces(pod.pod):
         return _FAILS
+    if refused := planner.refused([pod]):
+        return f"no: the API server would refuse the replacement: {refused[pod.key]}"
     return _destination(planner, node, pod)
 
 

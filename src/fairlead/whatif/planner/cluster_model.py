@@ -100,6 +100,7 @@ from fairlead.whatif.planner.pod_claim import (
     released_claims,
 )
 from fairlead.whatif.run.autoscaling.vertical_pod_autoscaler import RecommendedRequests
+from fairlead.whatif.run.next_pod import refusal_of
 from fairlead.whatif.snapshot.api_refusal import as_input_error, malformed_object
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -464,6 +465,13 @@ class ClusterModel:
         new = self._templates.with_current_template(pod.pod)
         return pod if new is pod.pod else self.pod_info(replace(new, status=_new_status(pod.pod)))
 
+    def next_pod(self, pod: PodInfo) -> tuple[str, Json] | None:
+        """Return (key, manifest) of the pod that the controller of `pod` sends to the API server.
+
+        See `OwnerTemplates.next_pod`.
+        """
+        return self._templates.next_pod(pod.pod)
+
     @property
     def recommended_workloads(self) -> int:
         """The number of workloads whose new pods get the requests that a VPA recommends."""
@@ -509,6 +517,14 @@ class ClusterModel:
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
+
+    def refusal_of(self, manifest: Json, replaced: Json | None) -> str:
+        """Return why the API server refuses a controller's pod `manifest`; "" if it does not.
+
+        `replaced` is an existing pod that ends before; None if all pods stay. The pod is not
+        created.
+        """
+        return refusal_of(self._world, manifest, replaced)
 
     def free_pod_name(self, namespace: str, name: str) -> None:
         """Delete the pod from the store, so that `create` can create a pod of the same name.

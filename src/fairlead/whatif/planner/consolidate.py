@@ -80,6 +80,7 @@ from fairlead.whatif.planner.removal_search import (
     choose_nodes,
     job_blocker,
     jobs_of,
+    refusal_blockers,
 )
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -403,6 +404,7 @@ def _rule_blockers(
         found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))
     failing = job_blocker(planner, jobs, name)
     found += [] if failing is None else [failing]
+    found += refusal_blockers(planner, name)
     for pod in planner.evicted(name):
         if is_leaving(pod):
             continue

@@ -143,6 +143,27 @@ class OwnerTemplates:
             pod = self._resized_back(pod, owner, revision)
         return self._with_recommended(pod, owner) if self._has_recommendations else pod
 
+    def next_pod(self, pod: Pod) -> tuple[str, Json] | None:
+        """Return (key, manifest) of the pod that the controller of `pod` creates in its place.
+
+        The manifest is what the controller sends to the API server. The manifests of
+        pods with equal keys are equal. Return None if the snapshot lacks the
+        controller, or if the controller is a custom resource.
+
+        The name is not that of a pod that exists, so that the pod can be created in a dry run.
+        """
+        reference = controller_of(pod.metadata)
+        owner = self._owners.get(reference.uid) if reference is not None else None
+        if owner is None or reference is None:
+            return None
+        template, revision, name = owner.spec.template, "", f"{owner.metadata.name}-next"
+        if isinstance(owner, StatefulSet):
+            revision = self._wanted_revision(owner, pod)
+            template = self._history(owner).templates.get(revision) or template
+        namespace = pod.metadata.namespace
+        made = pod_manifest(template, name=name, namespace=namespace, owner=reference)
+        return f"{reference.uid} {revision}", made
+
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
 

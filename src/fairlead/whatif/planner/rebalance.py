@@ -15,8 +15,8 @@ The load of a node is the requested share of its cpu or memory, whichever is lar
 averages, nodes are weighted by their size. No move of kind 3 makes its target fuller than its
 origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction.
 The controller of the pod must be able to create the replacement: the eviction must not make a Job
-fail, and no quota may refuse the replacement. The images of the pod must run on its new node. Moves
-are made one at a time, each after the replacement of the previous move is ready.
+fail, and the API server must admit the replacement. The images of the pod must run on its new node.
+Moves are made one at a time, each after the replacement of the previous move is ready.
 
 Most controllers create the replacement while the old pod still stops (`_ReplacementOrder`). Then
 the scheduler chooses the node of the replacement first. The waiting pod gets a place when the old
@@ -55,7 +55,7 @@ from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
 from fairlead.whatif.planner.node_drain.job_room import JobRoom
-from fairlead.whatif.planner.node_drain.quota_room import QuotaRoom
+from fairlead.whatif.planner.node_drain.replacement_admission import ReplacementAdmission
 from fairlead.whatif.planner.stopping_pod import StoppingPod, stopping_pod
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -120,7 +120,7 @@ class RebalancePlan(Struct):
     # The number of pods that each rule of the autoscalers keeps on their nodes.
     kept: Counter[IgnoredRule] = field(default_factory=Counter)
     failing: int = 0  # the number of pods whose Jobs would not replace them
-    # By pod, the message of the quota that refuses its replacement for good.
+    # By pod, the message with which the API server refuses its replacement for good.
     refused: dict[str, str] = field(default_factory=dict)
     # The workloads of the pods whose images might not support the platform of the node that the pod
     # would get. The moves of these pods are left out.
@@ -138,9 +138,9 @@ class _ReplacementOrder:
     upstream: pkg/controller/controller_utils.go: FilterActivePods
     """
 
-    def __init__(self, objects: Iterable[ApiObject], quotas: QuotaRoom) -> None:
-        """Use the Jobs in `objects`, and the current state of `quotas`."""
-        self._quotas = quotas
+    def __init__(self, objects: Iterable[ApiObject], admission: ReplacementAdmission) -> None:
+        """Use the Jobs in `objects`, and the current state of `admission`."""
+        self._admission = admission
         self._waiting_jobs = {
             one.metadata.uid
             for one in objects
@@ -152,7 +152,7 @@ class _ReplacementOrder:
         owner = controller_of(pod.pod.metadata)
         if owner is None or owner.kind not in _CREATING_FIRST or owner.uid in self._waiting_jobs:
             return False
-        return not self._quotas.refusal_of_another(pod)
+        return not self._admission.refusal_of_another(pod)
 
 
 class Rebalancer:
@@ -177,8 +177,8 @@ class Rebalancer:
         self._jobs = JobRoom(
             self._model.current_objects(), self._model.now, self._model.stop_exit_code
         )
-        self._quotas = QuotaRoom(planner.model)
-        self._replacement_order = _ReplacementOrder(self._model.current_objects(), self._quotas)
+        self._admission = ReplacementAdmission(planner.model)
+        self._replacement_order = _ReplacementOrder(self._model.current_objects(), self._admission)
         table = planner.model.table
         self._counts = np.zeros(len(table.alive), np.bool_)  # by row
         for info in table.nodes():
@@ -372,7 +372,7 @@ class Rebalancer:
             and all(limit.now > 0 for limit in limits)
             and self._rules.pod_blocker(node, pod.pod) is None
             and self._jobs.replaces(pod.pod)
-            and not self._quotas.refusal(pod)
+            and not self._admission.refusal(pod)
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
@@ -394,10 +394,10 @@ class Rebalancer:
         return sum(not (is_leaving(pod) or self._jobs.replaces(pod.pod)) for pod in pods)
 
     def _refused(self) -> dict[str, str]:
-        """Return the message for each pod whose replacement a quota always refuses, by pod key."""
+        """Return the message for each pod whose replacement is always refused, by pod key."""
         nodes = self._model.table.nodes()
         pods = (pod for info in nodes for pod in self._planner.evicted(info.name))
-        found = {pod.key: self._quotas.refusal(pod) for pod in pods if is_placed_anew(pod)}
+        found = {pod.key: self._admission.refusal(pod) for pod in pods if is_placed_anew(pod)}
         return {key: message for key, message in found.items() if message}
 
     def _moved(
@@ -487,7 +487,7 @@ class Rebalancer:
                 return None
             supposed.commit()
         self._jobs.evict(pod.pod)
-        self._quotas.replace(pod)
+        self._admission.replace(pod)
         if waiting is not None:
             self._waiting.remove(waiting)
         placed = "" if waiting is None else waiting.key
@@ -592,6 +592,5 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
         stay, the, them = "stay where they are", "their controllers", "them"
         if len(plan.refused) == 1:
             stay, the, them = "stays where it is", "its controller", "it"
-        why = next(iter(plan.refused.values())).partition(" is forbidden: ")
-        pods = counted(len(plan.refused), "pod")
-        yield f"{pods} {stay}: {the} could not replace {them} ({why[2] or why[0]})."
+        why, pods = next(iter(plan.refused.values())), counted(len(plan.refused), "pod")
+        yield f"{pods} {stay}: {the} could not replace {them} ({why})."

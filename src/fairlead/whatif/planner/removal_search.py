@@ -48,6 +48,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
 )
 from fairlead.whatif.planner.node_drain.job_room import JobRoom
+from fairlead.whatif.planner.node_drain.replacement_admission import edit_of_refusal
 from fairlead.whatif.run.progress import NoProgress, PhasesInTurn, Progress
 
 _SETS_OF_MAX: Final = 12  # with more nodes, there are too many sets
@@ -377,6 +378,21 @@ def job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | No
     why = "its Job would fail, because the evictions count as failures of its pods"
     edit = f"wait for the end of {owner}"
     return Blocker(name, pod.key, BlockCause.JOB, owner, why, edit, workload=owner)
+
+
+def refusal_blockers(planner: DrainPlanner, name: str) -> list[Blocker]:
+    """Return a blocker for each workload that could not replace its pods on the node `name`."""
+    evicted = planner.evicted(name)
+    refused = planner.refused(evicted)
+    found: dict[str, Blocker] = {}
+    for pod in evicted:
+        owner = str(workload_of(pod.pod))
+        if pod.key in refused and owner not in found:
+            why = f"the API server would refuse its new pod: {refused[pod.key]}"
+            edit = edit_of_refusal(pod.namespace, refused[pod.key])
+            cause = BlockCause.REFUSED
+            found[owner] = Blocker(name, pod.key, cause, owner, why, edit, workload=owner)
+    return list(found.values())
 
 
 def _too_little(resource: str) -> str:

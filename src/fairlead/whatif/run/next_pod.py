@@ -88,10 +88,10 @@ def _refused_workload(
 
     `present` is an existing pod of the same workload, None if there is none.
     """
-    message = _refusal(world, owner.manifest, None)
+    message = refusal_of(world, owner.manifest, None)
     if not message:
         return None
-    replacement = message if present is None else _refusal(world, owner.manifest, present)
+    replacement = message if present is None else refusal_of(world, owner.manifest, present)
     if replacement and _quota_in(replacement) != _quota_in(message):
         message = (
             replacement  # The quota in `message` has room for the replacement; this quota has not.
@@ -215,7 +215,7 @@ def _present_pods(rows: Iterable[tuple[WorkloadRef, str, Pod, str]]) -> Mapping[
     return found
 
 
-def _refusal(world: SimulatedWorld, manifest: Json, replaced: Json | None) -> str:
+def refusal_of(world: SimulatedWorld, manifest: Json, replaced: Json | None) -> str:
     """Return why the API server refuses the pod `manifest`, without its name; "" if it does not.
 
     `replaced` is an existing pod that ends before; None if all pods stay.
@@ -229,10 +229,15 @@ def _refusal(world: SimulatedWorld, manifest: Json, replaced: Json | None) -> st
     try:
         world.store.create(manifest, world.now, write=write)
     except ApiError as refused:
-        return _NAMED_POD.sub("", refused.message, count=1)
+        return without_pod_name(refused.message)
     except InputError:  # A policy reads an object of the dump that is malformed.
         return ""
     finally:
         # A trial is no request of the run.
         unchecked.plugins, unchecked.webhooks = before
     return ""
+
+
+def without_pod_name(message: str) -> str:
+    """Return `message`, a refusal of a pod, without the words that name the pod."""
+    return _NAMED_POD.sub("", message, count=1)

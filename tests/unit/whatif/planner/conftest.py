@@ -69,6 +69,26 @@ def job_of(make, *nodes, **spec):
     return [found, *pods]
 
 
+def least_cpu(cpu):
+    """A LimitRange that refuses containers that request less than `cpu`."""
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "least", "namespace": "default"},
+        "spec": {"limits": [{"type": "Container", "min": {"cpu": cpu}}]},
+    }
+
+
+def pod_quota(pods):
+    """A ResourceQuota of `pods` pods."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": pods}},
+    }
+
+
 def manifests(version, *objects):
     """Return `objects`, all of the API `version`, as a dump contains them."""
     return [{"apiVersion": version, "kind": type(one).__name__, **as_json(one)} for one in objects]

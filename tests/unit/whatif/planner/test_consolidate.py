@@ -10,6 +10,7 @@ from tests.unit.whatif.planner.conftest import (
     budget,
     daemon_pod,
     deployment,
+    least_cpu,
     overprovisioned,
 )
 
@@ -221,6 +222,18 @@ def test_no_plan_fails_a_job(planner, experiment, make, limit, going, blocked):
     if limit == 1:
         [why] = found.blocker_by_node.values()
         assert why.owner == "job/default/train"
+
+
+def test_no_plan_removes_a_node_whose_pods_the_api_server_would_refuse(planner, make):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"], cpu="100m")]
+    assert len(consolidated(planner(*objects)).removable) == 2
+    found = consolidated(planner(*objects, least_cpu("200m")))
+    assert len(found.removable) == 1
+    assert {one.cause for one in found.blockers} == {BlockCause.REFUSED}
+    assert found.blockers[0].why == (
+        "the API server would refuse its new pod: minimum cpu usage per Container is 200m, but "
+        "request is 100m"
+    )
 
 
 def test_an_empty_node_is_removed_with_its_daemonset_pods(planner, make):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import budget, deployment, rebalanced
+from tests.unit.whatif.planner.conftest import budget, deployment, least_cpu, rebalanced
 
 from fairlead.api.well_known_label import ARCH, OS
 from fairlead.engine.core.tie_break import TieBreak
@@ -286,6 +286,14 @@ def test_no_pod_moves_that_a_quota_would_not_admit_again(planner, make, hard, mo
     findings = rebalance_answer(plan, "dump.yaml", ()).to_json()["findings"]
     why = "4 pods stay where they are: their controllers could not replace them ("
     assert any(one.startswith(why) for one in findings) is (moves == 0)
+
+
+def test_no_pod_moves_that_the_api_server_would_refuse(planner, make):
+    """The LimitRange is newer than the pods."""
+    objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "a"])]
+    assert len(rebalanced(planner(*objects)).moves) == 1
+    plan = rebalanced(planner(*objects, least_cpu("2")))
+    assert (plan.moves, len(plan.refused)) == ([], 2)
 
 
 def test_a_quota_counts_the_pods_of_the_template_that_replace_resized_pods(planner, make):

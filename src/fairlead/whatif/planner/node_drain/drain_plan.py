@@ -88,6 +88,7 @@ from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
 _NAMED_MAX: Final = 5  # number of nodes that a proposed command names
+_REFUSALS_NAMED_MAX: Final = 3  # number of workloads with refused pods, each with a sentence
 _ORDERS_NAMED_MAX: Final = 3  # number of orders of evictions, each with a sentence of its own
 _GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
 # New nodes beyond one for each blocked node: pods that are pending already can take their room.
@@ -116,7 +117,8 @@ class NewNodesTrial(Struct, frozen=True):
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    The function `completed` sets `flags`, `blocked_flags`, `to_cordon`, `slow` and `snapshot`.
+    The function `completed` sets `flags`, `blocked_flags`, `to_cordon`, `slow`, `refused` and
+    `snapshot`.
     """
 
     nodes: tuple[str, ...]  # the selected nodes that are not exempt from drains
@@ -129,6 +131,8 @@ class DrainPlan(Struct):
     # For each workload whose pods take long to stop, the longest time that a pod takes.
     slow: Mapping[str, DurationNs] = field(default_factory=dict)
     snapshot: str = PLACEHOLDER  # the words that name the snapshot in a command
+    # {(workload, reason): the pods on the selected nodes whose replacements the API server refuses}
+    refused: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     # {selected node that is exempt from drains: the reason}
     left_out: dict[str, str] = field(default_factory=dict)
     # The blocked nodes that could be drained alone, with all other nodes in service.
@@ -320,7 +324,7 @@ def _planned_with_return(
         plan.blockers += blockers
         if number < len(order):
             plan.drains += drained
-    return completed(plan, planner.model)
+    return completed(plan, planner)
 
 
 def _planned(
@@ -332,7 +336,6 @@ def _planned(
     emptied in this state, because other blocked nodes are in service again, they are determined in
     the state in which the trial could not empty the node.
     """
-    model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
     failed = [name for name, found in trial.found.items() if not isinstance(found, PlannedDrain)]
     plan.drains = [found for found in trial.found.values() if isinstance(found, PlannedDrain)]
@@ -359,7 +362,7 @@ def _planned(
                 else:
                     blockers[name] = list(unplaced_blockers(planner, drained))
     plan.blockers += [one for name in (*failed, *start.blocked) for one in blockers.get(name, ())]
-    return completed(plan, model)
+    return completed(plan, planner)
 
 
 @contextmanager
@@ -383,11 +386,17 @@ def _after_trial(planner: DrainPlanner, trial: _Trial, until: str | None) -> Ite
         yield
 
 
-def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:
+def completed(plan: DrainPlan, planner: DrainPlanner) -> DrainPlan:
     """Set the fields of `plan` that follow from `plan.drains`, and return `plan`.
 
-    In `model`, no drain has happened yet: all pods are on their original nodes.
+    In the model of `planner`, no drain has happened yet: all pods are on their original nodes.
     """
+    model = planner.model
+    for name in plan.nodes:
+        evicted = planner.evicted(name)
+        for key, why in planner.refused(evicted).items():
+            owner = next(str(workload_of(pod.pod)) for pod in evicted if pod.key == key)
+            plan.refused.setdefault((owner, why), []).append(key)
     names = [drain.node for drain in plan.drains]
     plan.to_cordon = tuple(name for name in names if not model.node(name).node.spec.unschedulable)
     # Sorted, because the order of a node's pods depends on the hypotheses that have removed pods.
@@ -584,6 +593,7 @@ def drain_answer(
         *left_out_findings(plan),
         *_pace_findings(plan),
         *quota_findings(plan),
+        *refusal_findings(plan),
         *wait_findings(plan),
         *_unplaced_findings(plan),
         *_new_node_findings(plan.new_nodes),
@@ -711,12 +721,38 @@ def quota_findings(plan: DrainPlan) -> Iterator[str]:
     refused = {str(one.workload) for one in missing if QuotaExcess.read(one.why)}
     drains = plan.drains
     if len(drains) > _NAMED_MAX:
-        evicting = (one for one in drains if any(move.workload in refused for move in one.moves))
+        pods = {pod for (owner, _), own in plan.refused.items() if owner in refused for pod in own}
+        evicting = (
+            one
+            for one in drains
+            if not pods.isdisjoint(one.refused)
+            or any(move.workload in refused for move in one.moves)
+        )
         drains = list(islice(evicting, 1))
     if plan.best is None and refused and drains:
         options = shlex.join(word for one in drains for word in ("--drain", one.node))
         command = f"fairlead whatif {plan.snapshot} {options}"
         yield f"{command} proposes limits with which the quota admits the pods."
+
+
+def refusal_findings(plan: DrainPlan) -> Iterator[str]:
+    """Yield sentences about the pods whose replacements the API server would refuse.
+
+    Workloads whose pods are not created again in a simulated run are left out, because the answer
+    names them already.
+    """
+    known = {str(one.workload) for run in plan.runs for one in run.uncreated}
+    found = [(*key, pods) for key, pods in sorted(plan.refused.items()) if key[0] not in known]
+    for owner, why, pods in found[:_REFUSALS_NAMED_MAX]:
+        them, replacements = ("it", "its replacement")
+        if len(pods) > 1:
+            them, replacements = ("them", "their replacements")
+        yield (
+            f"Do not evict {counted(len(pods), 'pod')} of {owner} yet: the API server would refuse "
+            f"{replacements}, so nothing would create {them} again ({why})."
+        )
+    if rest := len({owner for owner, _, _ in found[_REFUSALS_NAMED_MAX:]}):
+        yield f"The same holds for pods of {counted(rest, 'other workload')}."
 
 
 def in_order(drains: Sequence[PlannedDrain]) -> str:

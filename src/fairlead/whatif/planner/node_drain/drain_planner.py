@@ -66,6 +66,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.node_drain.job_room import JobRoom
+from fairlead.whatif.planner.node_drain.replacement_admission import ReplacementAdmission
 from fairlead.whatif.planner.node_drain.second_replica import SecondReplicas
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place_waiting_pods
@@ -111,6 +112,7 @@ class BlockCause(StrEnum):
     NO_ROOM = "the pods of the node do not all fit elsewhere"
     ORDER = "the pods of the node fit elsewhere only in another order"
     JOB = "its Job would not replace the pod"
+    REFUSED = "the API server would refuse the new pod"
     CONTROL_PLANE = "the node runs the control plane"
     DELETED = "the node is being deleted"
     ANNOTATION = "an annotation forbids it"
@@ -177,6 +179,8 @@ class PlannedDrain(Struct, frozen=True):
     # Maps pods to their Jobs, which fail because of the evictions on this node, so nothing replaces
     # the pods.
     failing: dict[str, str] = field(default_factory=dict)
+    # Maps pods to the reasons for which the API server refuses their replacements.
+    refused: dict[str, str] = field(default_factory=dict)
     # The pods with a negative priority that fit no other node. If the node returns, they can run
     # again, as can the pods of `preempted`.
     pending: tuple[str, ...] = ()
@@ -187,7 +191,8 @@ class PlannedDrain(Struct, frozen=True):
     @property
     def leaving(self) -> int:
         """The number of pods that leave the node."""
-        return len(self.moves) + len(self.lost) + len(self.failing) + len(self.pending)
+        without_node = len(self.lost) + len(self.failing) + len(self.refused) + len(self.pending)
+        return len(self.moves) + without_node
 
     @property
     def down(self) -> dict[str, str]:
@@ -238,6 +243,7 @@ class DrainPlanner:
         self.waiting = WaitingPodCounts()
         # The failures that each Job of the model can still have before any pod is evicted.
         self.jobs = JobRoom(model.current_objects(), model.now, model.stop_exit_code)
+        self.admission = ReplacementAdmission(model)
         # Without such pods, a replacement that fits no node need not try preemption.
         self._has_negative = any(pod.priority < 0 for pod in model.pods())
 
@@ -403,11 +409,25 @@ class DrainPlanner:
     def replaced(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
         """Return the `pods` that a controller replaces if a drain evicts all of `pods`.
 
-        Evictions on other nodes are not counted as failures of Jobs.
+        Evictions on other nodes are not counted as failures of Jobs. Pods whose replacements the
+        API server refuses are left out.
+        """
+        pods = list(pods)
+        failing, refused = self._failing(pods), self.refused(pods)
+        return [
+            pod
+            for pod in pods
+            if is_placed_anew(pod) and pod.key not in failing and pod.key not in refused
+        ]
+
+    def refused(self, pods: Iterable[PodInfo]) -> dict[str, str]:
+        """Return {pod: reason} for the `pods` whose replacements the API server would refuse.
+
+        All `pods` are evicted. Pods that their Jobs do not replace are left out (`_failing`).
         """
         pods = list(pods)
         failing = self._failing(pods)
-        return [pod for pod in pods if is_placed_anew(pod) and pod.key not in failing]
+        return self.admission.refused(pod for pod in pods if pod.key not in failing)
 
     def _failing(self, pods: Iterable[PodInfo]) -> dict[str, str]:
         """Return {pod: Job} for the `pods` whose Jobs do not replace them.
@@ -444,6 +464,7 @@ class DrainPlanner:
             waits=waits,
             preempts=preempts,
             failing=self._failing(pods),
+            refused=self.refused(pods),
             pending=pending,
             preempted=tuple(preempted),
         )
@@ -635,6 +656,7 @@ class DrainPlanner:
             tuple(first),
             _commands_of_order(node, pods, first),
             failing=self._failing(pods),
+            refused=self.refused(pods),
             pending=tuple(pod.key for pod in pending),
             preempted=self._replace(victims),
         )
@@ -726,12 +748,12 @@ class DrainPlanner:
         if limit.wanted != 1 or not can_scale or not is_number:
             return ""
         with self.model.hypothesis():
-            room = self._second_replicas.place(pod)
-        return "; ".join(filter(None, (room, self._second_replicas.command(workload))))
+            first = self._second_replicas.obstacles(pod)
+        return "; ".join((*first, self._second_replicas.command(workload)))
 
     @cached_property
     def _second_replicas(self) -> SecondReplicas:
-        return SecondReplicas(self.model)
+        return SecondReplicas(self.model, self.admission)
 
     def _last_losses(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
         """Yield a blocker for each budget that allows the loss of some, but not all, of `pods`."""

@@ -1,7 +1,7 @@
-"""SecondReplicas: how a workload gets a second replica, and whether a node has room for it.
+"""SecondReplicas: how a workload gets a second replica, and whether this replica would run.
 
-A budget can keep one of two pods ready during a drain. But if the second pod stays pending, the
-budget refuses the eviction of the first pod.
+A budget can keep one of two pods ready during a drain. But if the second pod stays pending, or if
+the API server refuses it, the budget refuses the eviction of the first pod.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.scheduling_message import short_reason, with_explanation
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node_drain.replacement_admission import (
+    ReplacementAdmission,
+    edit_of_refusal,
+)
 
 _SEVERAL: Final = 2  # replicas, so that one is ready while the other moves
 
@@ -25,9 +29,10 @@ _SEVERAL: Final = 2  # replicas, so that one is ready while the other moves
 class SecondReplicas:
     """Finds the commands that give workloads of a model a second replica."""
 
-    def __init__(self, model: ClusterModel) -> None:
-        """Read the HorizontalPodAutoscalers of `model`."""
+    def __init__(self, model: ClusterModel, admission: ReplacementAdmission) -> None:
+        """Read the HorizontalPodAutoscalers of `model`; `admission` is for the same model."""
         self._model = model
+        self._admission = admission
         self._autoscalers = {
             (one.spec.scale_target_ref.kind, one.metadata.namespace, one.spec.scale_target_ref.name)
             : one
@@ -55,7 +60,22 @@ class SecondReplicas:
         replicas = ("--replicas", str(_SEVERAL))
         return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, *replicas))
 
-    def place(self, pod: PodInfo) -> str:
+    def obstacles(self, pod: PodInfo) -> list[str]:
+        """Place a second pod like `pod` in the model; return what must be done first.
+
+        The API server may refuse the second pod, or the pod may fit no node (`_no_room`).
+        """
+        return list(filter(None, (self._refusal(pod), self._no_room(pod))))
+
+    def _refusal(self, pod: PodInfo) -> str:
+        """Return how the API server would admit another pod like `pod`; "" if it does already."""
+        refusal = self._admission.refusal_of_another(pod)
+        if not refusal:
+            return ""
+        edit = edit_of_refusal(pod.namespace, refusal)
+        return f"first {edit or f'let the API server admit a second pod ({refusal})'}"
+
+    def _no_room(self, pod: PodInfo) -> str:
         """Place a second pod like `pod` in the model; return "", or advice if it fits no node.
 
         If `pod` has claims, return "" without a trial, because the second pod would have other

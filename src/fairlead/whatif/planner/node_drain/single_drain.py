@@ -23,6 +23,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     completed,
     drain_effort,
     left_out_findings,
+    refusal_findings,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import (
     Blocker,
@@ -73,7 +74,7 @@ def check_alone(
         elif not blockers:
             plan.drains.append(drained)
         plan.blockers += blockers
-    return completed(plan, planner.model)
+    return completed(plan, planner)
 
 
 # --- the answer -------------------------------------------------------------------------------
@@ -97,6 +98,7 @@ def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) ->
         (
             _limits(plan),
             *_failing_jobs(plan),
+            *refusal_findings(plan),
             *left_out_findings(plan),
             *command_findings(plan),
         ),
@@ -110,11 +112,18 @@ def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) ->
 def _verdict(plan: DrainPlan) -> str:
     count, total = len(plan.drains), counted(len(plan.nodes), "node")
     if len(plan.nodes) == 1:
-        return f"{plan.nodes[0]} {'can' if count else 'cannot'} be drained."
+        has_refused = any(one.refused for one in plan.drains)
+        but = ", but evicted pods would not be created again" if has_refused else ""
+        return f"{plan.nodes[0]} {'can' if count else 'cannot'} be drained{but}."
     if not count:
         return f"None of {total} can be drained."
     which = f"Each of {total}" if count == len(plan.nodes) else f"{count:,} of {total}"
-    return f"{which} can be drained alone, while the others stay in service."
+    refused = sum(bool(one.refused) for one in plan.drains)
+    but = ""
+    if refused:
+        them = "one" if refused == 1 else f"{refused:,}"
+        but = f" On {them} of them, evicted pods would not be created again."
+    return f"{which} can be drained alone, while the others stay in service.{but}"
 
 
 def _limits(plan: DrainPlan) -> str:
@@ -123,8 +132,9 @@ def _limits(plan: DrainPlan) -> str:
     if not plan.drains:
         return f"{command} also looks for changes that would unblock a node."
     return (
-        f"This answer checks only budgets, room and Jobs. {command} also simulates the drain. To "
-        "drain several nodes, name all of them, because their pods may need the same room."
+        f"This answer checks only budgets, room, Jobs and admission. {command} also simulates the "
+        "drain. To drain several nodes, name all of them, because their pods may need the same "
+        "room."
     )
 
 
@@ -153,6 +163,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
             "waits": list(drain.waits),
             "pending_negative": [*drain.pending, *drain.preempted],
             "failing_jobs": _jobs_of(drain),
+            "refused": drain.refused,
         }
         for drain in plan.drains
     ]
@@ -171,6 +182,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
             "waits": [],
             "pending_negative": [],
             "failing_jobs": [],
+            "refused": {},
         }
         for node, found in sorted(reasons.items())
     ]
@@ -216,6 +228,8 @@ def _conditions(drain: PlannedDrain) -> str:
         parts.append(f"{counted(len(waits), 'pod')} {verb} until the node is back")
     if jobs := _jobs_of(drain):
         parts.append(failure_in_words(jobs))
+    if drain.refused:
+        parts.append(refusal_in_words(drain))
     if drain.lost:
         has, is_gone = ("has", "is") if len(drain.lost) == 1 else ("have", "are")
         pods = counted(len(drain.lost), "pod")
@@ -243,6 +257,14 @@ def negative_in_words(drain: PlannedDrain) -> Iterator[str]:
 
 def _jobs_of(drain: PlannedDrain) -> list[str]:
     return sorted(set(drain.failing.values()))
+
+
+def refusal_in_words(drain: PlannedDrain) -> str:
+    """Return a clause that counts the pods whose replacements the API server refuses."""
+    verb, its = ("is", "its") if len(drain.refused) == 1 else ("are", "their")
+    replacements = "replacement" if len(drain.refused) == 1 else "replacements"
+    pods = counted(len(drain.refused), "pod")
+    return f"{pods} {verb} not created again, because the API server refuses {its} {replacements}"
 
 
 def failure_in_words(jobs: Sequence[str]) -> str:

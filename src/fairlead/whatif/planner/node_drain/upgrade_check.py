@@ -55,6 +55,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     paces_for,
     pending_table,
     quota_findings,
+    refusal_findings,
     run_tables,
     safe_findings,
     unsafe_because,
@@ -281,7 +282,7 @@ def check_nodes(
                 done += 1
                 plan.drains += drained
                 plan.blockers += blockers
-    return completed(plan, model)
+    return completed(plan, planner)
 
 
 def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]:
@@ -414,6 +415,7 @@ def _findings(
         which = "node" if count == 1 else f"{count:,} nodes"
         yield f"Draining the other {which} {took}{because}."
     yield from quota_findings(plan)
+    yield from refusal_findings(plan)
     yield from _cordoned_findings(plan, run)
     yield from _faster_findings(plan.faster, surge)
     yield from no_change_findings(plan.blockers)

@@ -44,14 +44,13 @@ from fairlead.api.objects import (
 )
 from fairlead.api.selector import format_selector
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, DrainPlanner, relaxed
 from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload, pace_seconds
-from fairlead.whatif.planner.node_drain.quota_room import QuotaRoom
+from fairlead.whatif.planner.node_drain.replacement_admission import edit_of_refusal
 from fairlead.whatif.planner.node_drain.second_replica import SecondReplicas
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims, named_devices
 from fairlead.whatif.result.tabular_answer import (
@@ -123,7 +122,7 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
             # A refused pod cannot wait for a node, even if the plan places it on the returned node.
             if missing is not None and (missing.is_refused or waiting is None):
                 why = f"its pods are not created again: {missing.reason}"
-                edit = _quota_edit(one, missing.reason)
+                edit = edit_of_refusal(one.workload.namespace, missing.reason)
             elif waiting is None:
                 why, edit = _cause(one, member, run.pace.max_unavailable), changes.of(one, member)
             else:
@@ -174,12 +173,6 @@ def _members(
     return found
 
 
-def _quota_edit(one: StoppedWorkload, refusal: str) -> str:
-    """Return `raise quota NAMESPACE/NAME` if `refusal` is the message of a quota, else ""."""
-    excess = QuotaExcess.read(refusal)
-    return f"raise quota {one.workload.namespace}/{excess.quota}" if excess else ""
-
-
 def _cause(one: StoppedWorkload, member: _Member, at_once: int) -> str:
     if one.wanted == 1:
         return "its only pod is evicted"
@@ -195,11 +188,10 @@ class _Changes:
 
     def __init__(self, planner: DrainPlanner) -> None:
         self._model = planner.model
-        self._quotas = QuotaRoom(planner.model)
         self._budgets = planner.budgets
         self._selectors = _selectors(planner.model)
         self._shared = SharedClaims(planner.model.cluster)
-        self._replicas = SecondReplicas(planner.model)
+        self._replicas = SecondReplicas(planner.model, planner.admission)
         # (namespace, name) of the budgets that exist or that a returned command creates
         self._budget_names = {
             (one.metadata.namespace, one.metadata.name)
@@ -219,21 +211,11 @@ class _Changes:
             nodes = listed(list(member.nodes), _NAMED_MAX)
             return f"drain {nodes} when {ref} may stop"
         changes = (
-            self._quota(member.pods[0]),
-            self._replicas.place(self._model.pod_info(member.pods[0])),
+            *self._replicas.obstacles(self._model.pod_info(member.pods[0])),
             self._replicas.command(ref),
             self._budget(ref, member.pods[0]),
         )
         return "; ".join(filter(None, changes))
-
-    def _quota(self, pod: Pod) -> str:
-        """Return how to change the quota that refuses another pod like `pod`; "" if none does."""
-        refusal = self._quotas.refusal_of_another(self._model.pod_info(pod))
-        if not refusal:
-            return ""
-        excess = QuotaExcess.read(refusal)
-        which = f"raise quota {pod.metadata.namespace}/{excess.quota}" if excess else refusal
-        return f"first {which}"
 
     def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
         """Return an edit of a budget, as text, after which pods of `ref` are evicted one at a time.

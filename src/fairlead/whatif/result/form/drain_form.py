@@ -236,6 +236,10 @@ class SingleDrainForm(Struct, forbid_unknown_fields=True):
         about("evicted or preempted pods with a negative priority that fit on no other node"),
     ]
     failing_jobs: Annotated[list[str], about("Jobs that fail because of the drain")]
+    refused: Annotated[
+        dict[str, str],
+        about("pods whose replacements the API server would refuse, with the reasons"),
+    ]
 
 
 class SingleDrainsForm(AnswerForm, kw_only=True, tag="SingleDrains"):

@@ -8,7 +8,9 @@ from tests.unit.whatif.planner.conftest import (
     budget,
     deployment,
     job_of,
+    least_cpu,
     overprovisioned,
+    pod_quota,
     with_priority,
 )
 
@@ -16,7 +18,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.node_drain.drain_plan import order_findings
+from fairlead.whatif.planner.node_drain.drain_plan import order_findings, refusal_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
     DrainPlanner,
@@ -154,6 +156,77 @@ def test_a_failed_index_does_not_keep_other_indexes_of_its_job_from_moving(plann
     drain = made.drained_alone("a", return_again=False)
     assert drain.failing == {"default/j-1": "Job default/j"}
     assert rows_of(made)["a"][1].startswith("1 pod moves to another node; Job default/j fails")
+
+
+def test_the_answer_names_pods_that_are_not_created_again(planner, make):
+    """The LimitRange is newer than the pods."""
+    web = deployment(make, "web", ["a", "b"], cpu="100m")
+    nodes = [make.node(name) for name in NODES]
+    made = planner(*nodes, *web, *deployment(make, "large", ["a"]), least_cpu("200m"))
+    answer = single_drain_answer(check_alone(made, NODES, "dump.yaml", NoProgress()), "", ())
+    why = "minimum cpu usage per Container is 200m, but request is 100m"
+    assert answer.verdict == (
+        "Each of 3 nodes can be drained alone, while the others stay in service. On 2 of them, "
+        "evicted pods would not be created again."
+    )
+    assert (
+        "Do not evict 2 pods of deploy/default/web yet: the API server would refuse their "
+        f"replacements, so nothing would create them again ({why})."
+    ) in answer.findings
+    [row] = [row for row in answer.tables[0].rows if row["node"] == "a"]
+    assert row["refused"] == {"default/web-1-0": why}
+    assert row["why"] == (
+        "1 pod moves to another node; 1 pod is not created again, because the API server refuses "
+        "its replacement"
+    )
+
+
+def test_blocked_nodes_name_pods_that_are_not_created_again(planner, make):
+    """The budget refuses the eviction now; without the budget, the pod would be lost."""
+    web = deployment(make, "web", ["a"], cpu="100m")
+    never = budget("web", maxUnavailable=0)
+    made = planner(*map(make.node, NODES), *web, never, least_cpu("200m"))
+    plan = check_alone(made, NODES, "dump.yaml", NoProgress())
+    assert plan.blocked == ["a"]
+    [finding] = refusal_findings(plan)
+    assert finding.startswith("Do not evict 1 pod of deploy/default/web yet: the API server would")
+
+
+def test_refused_pods_are_not_evicted_first(planner, make):
+    """Only on b is there room, for one pod of 1 cpu; the refused pod would take it."""
+    web = deployment(make, "web", ["a"], cpu="100m", priority=10)
+    large = deployment(make, "large", ["a"])
+    nodes = [make.node("a", cpu="2"), make.node("b", cpu="1")]
+    drain = planner(*nodes, *web, *large, least_cpu("200m")).drained_alone("a", return_again=False)
+    assert [(move.pod, move.target) for move in drain.moves] == [("default/large-1-0", "b")]
+    assert (drain.first, list(drain.refused)) == ((), ["default/web-1-0"])
+
+
+@pytest.mark.parametrize(
+    ("pods", "refused"),
+    [("4", 0), ("3", 1), ("2", 2), ("0", 2)],
+    ids=["room for all", "room for all but one", "no room for two", "no room at all"],
+)
+def test_a_quota_has_room_again_after_the_pods_of_the_node_have_stopped(
+    planner, make, pods, refused
+):
+    """Two of the four pods are on a."""
+    web = deployment(make, "web", ["a", "a", "b", "c"])
+    made = planner(*(make.node(name, cpu="8") for name in NODES), *web, pod_quota(pods))
+    assert len(made.drained_alone("a", return_again=False).refused) == refused
+    assert len(made.drained_alone("a", return_again=False).refused) == refused, "the usage is back"
+
+
+def test_the_template_of_the_next_pod_decides_about_its_admission(planner, make):
+    """A LimitRange gives the next pod the request that the old pod lacks."""
+    web = deployment(make, "web", ["a"])
+    for one in web:
+        spec = one["spec"].get("template", one)["spec"]
+        spec["containers"][0].pop("resources", None)
+    limits = least_cpu("200m")
+    limits["spec"]["limits"][0]["defaultRequest"] = {"cpu": "300m"}
+    made = planner(*map(make.node, NODES), *web, limits)
+    assert made.drained_alone("a", return_again=False).refused == {}
 
 
 def test_blocked_nodes_name_the_reason(planner, make):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.unit.whatif.planner.conftest import READY, budget, deployment, manifests
+from tests.unit.whatif.planner.conftest import READY, budget, deployment, least_cpu, manifests
 
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.core.instant import seconds
@@ -73,6 +73,15 @@ def test_a_quota_may_have_to_admit_the_second_replica(planner, experiment, make,
     objects = [*nodes(make), *deployment(make, "web", ["a"]), quota]
     [stop] = stops_of(planner, experiment, objects)
     assert stop.edit == f"{first}{SECOND}; {BUDGET}"
+
+
+def test_admission_may_have_to_admit_the_second_replica(planner, make):
+    """The budget needs one ready pod, and a LimitRange is newer than the pod."""
+    pods = deployment(make, "web", ["a"], cpu="100m")
+    made = planner(*nodes(make), *pods, budget("web", minAvailable=1), least_cpu("200m"))
+    [blocker] = made.refusals("a")
+    why = "minimum cpu usage per Container is 200m, but request is 100m"
+    assert blocker.edit == f"first let the API server admit a second pod ({why}); {SECOND}"
 
 
 @pytest.mark.parametrize("on", [["a"], ["a", "b"]])

@@ -1,0 +1,185 @@
+"""ReplacementAdmission: whether the API server lets a controller replace an evicted pod.
+
+The controller of an evicted pod creates a new pod from its template. The API server may refuse the
+new pod although it once admitted the old pod, for example because of Pod Security, a LimitRange, a
+policy, or a deleted ServiceAccount. The controller then retries without success, and the workload
+lacks a pod. To find out, the new pod of each controller is created in a dry run (`refusal_of`).
+
+A ResourceQuota counts an evicted pod until the pod has stopped. If the quota has no room for this
+pod and its replacement together, it refuses the replacement until the evicted pod has stopped. The
+quota refuses the replacement for good in two cases. In the first case, there is no room even after
+the evicted pod has gone, for example because the quota was lowered. In the second case, the quota
+limits a resource that the containers do not specify.
+
+If the snapshot lacks the controller, or if the controller is a custom resource, the template is
+unknown. Only quotas are then checked, with the spec of the old pod.
+
+upstream: pkg/quota/v1/evaluator/core/pods.go:QuotaV1Pod;
+pkg/controller/replicaset/replica_set.go:manageReplicas
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from msgspec import to_builtins
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess, ResourceQuota
+from fairlead.apiserver.admission.write import Write
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.planner.cluster_model import ClusterModel, is_placed_anew
+from fairlead.whatif.run.next_pod import without_pod_name
+
+
+class ReplacementAdmission:
+    """Checks whether the API server admits the replacements of pods.
+
+    The quotas count the pods in the store of `model`.
+    """
+
+    def __init__(self, model: ClusterModel) -> None:
+        """Use the objects in the store of `model`."""
+        self._model = model
+        # By the key of `ClusterModel.next_pod`: the message for the first pod with this key.
+        self._known: dict[str, str] = {}
+        # Whether a namespace has quotas; their usage is counted when the namespace is added.
+        self._limited: dict[str, bool] = {}
+
+    def refused(self, pods: Iterable[PodInfo]) -> dict[str, str]:
+        """Return {pod: message} for the replacements that are refused if all `pods` are evicted.
+
+        Each replacement is created after all `pods` have stopped.
+        """
+        found: dict[str, str] = {}
+        full: dict[str, list[PodInfo]] = defaultdict(list)  # by namespace
+        for pod in filter(is_placed_anew, pods):
+            if message := self._refusal_of_first(pod):
+                if QuotaExcess.read(message) is None:
+                    found[pod.key] = message
+                else:
+                    full[pod.namespace].append(pod)
+        for namespace, own in full.items():
+            found |= self._refused_together(namespace, own)
+        return found
+
+    def _refusal_of_first(self, pod: PodInfo) -> str:
+        """Return the message for the first pod that was tried of the same controller as `pod`.
+
+        The message is also the one for `pod`, unless it is about a quota.
+        """
+        new = self._model.next_pod(pod)
+        if new is None:
+            # The spec of the old pod is checked against quotas only.
+            return self._tried(pod, is_another=False) if self._has_quotas(pod.namespace) else ""
+        key, _ = new
+        if key not in self._known:
+            self._has_quotas(pod.namespace)
+            self._known[key] = self._tried(pod, is_another=False)
+        return self._known[key]
+
+    def _refused_together(self, namespace: str, pods: Iterable[PodInfo]) -> dict[str, str]:
+        """Return the messages of the quotas of `namespace` if all `pods` stop before any new pod.
+
+        As soon as some of the pods have stopped, a quota that was exceeded may have room for the
+        replacements of some of the others.
+        """
+        storage, found = self._model.store.storage, dict[str, str]()
+        old = {
+            pod.key: known
+            for pod in pods
+            if (known := storage.find(POD, namespace, pod.pod.metadata.name)) is not None
+        }
+        try:
+            for known in old.values():
+                storage.remove(POD, namespace, known["metadata"]["name"])
+            for pod in pods:
+                if pod.key not in old:
+                    continue
+                self._model.count_quotas(namespace)
+                if message := self._refusal(pod, old[pod.key], replaced=None):
+                    found[pod.key] = message
+                else:
+                    storage.put(POD, self._replacement(old[pod.key], pod))
+        finally:
+            for known in old.values():
+                storage.put(POD, known)
+            self._model.count_quotas(namespace)
+        return found
+
+    def refusal(self, pod: PodInfo) -> str:
+        """Return why the API server refuses the replacement of `pod` for good.
+
+        Returns "" if it admits the replacement after `pod` has stopped.
+        """
+        if not self._has_quotas(pod.namespace):
+            return self._refusal_of_first(pod)
+        return self._tried(pod, is_another=False)
+
+    def refusal_of_another(self, pod: PodInfo) -> str:
+        """Return why the API server refuses another pod like `pod`; "" if it does not."""
+        if not self._has_quotas(pod.namespace):
+            return self._refusal_of_first(pod)
+        return self._tried(pod, is_another=True)
+
+    def replace(self, pod: PodInfo) -> None:
+        """Let the quotas count the replacement of `pod`, and no longer `pod` itself."""
+        old = self._model.store.storage.find(POD, pod.namespace, pod.pod.metadata.name)
+        if old is not None and self._has_quotas(pod.namespace):
+            self._model.store.storage.put(POD, self._replacement(old, pod))
+            self._model.count_quotas(pod.namespace)
+            self._known.clear()
+
+    def _has_quotas(self, namespace: str) -> bool:
+        """Return whether `namespace` has quotas, whose usage is then known."""
+        if namespace not in self._limited:
+            self._limited[namespace] = self._model.count_quotas(namespace)
+        return self._limited[namespace]
+
+    def _tried(self, pod: PodInfo, *, is_another: bool) -> str:
+        """Try a new pod of the controller of `pod` (`_refusal`); return why it is refused, or "".
+
+        `is_another` is set if `pod` stays. The quotas must have their usage (`_has_quotas`).
+        """
+        old = self._model.store.storage.find(POD, pod.namespace, pod.pod.metadata.name)
+        if old is None:
+            return ""
+        return self._refusal(pod, old, replaced=None if is_another else old)
+
+    def _refusal(self, pod: PodInfo, old: Json, replaced: Json | None) -> str:
+        """Return why a new pod of the controller of `pod` is refused; "" if it is admitted.
+
+        `old` is `pod` as it was in the store. Quotas do not count the pod `replaced`.
+        """
+        new = self._model.next_pod(pod)
+        if new is not None:
+            return self._model.refusal_of(new[1], replaced)
+        made = self._replacement(old, pod)
+        made = {**made, "metadata": {**made["metadata"], "name": f"{pod.pod.metadata.name}-next"}}
+        write = Write(dry_run=True, replaced=replaced)
+        try:
+            ResourceQuota().admit(
+                AdmissionAttributes(Operation.CREATE, POD, made, write=write),
+                self._model.store.storage,
+            )
+        except ApiError as refused:
+            return without_pod_name(refused.message)
+        return ""
+
+    def _replacement(self, old: Json, pod: PodInfo) -> Json:
+        """Return `old`, the stored object of `pod`, with the spec of the replacement of `pod`."""
+        spec = to_builtins(self._model.as_replacement(pod).pod.spec)
+        return {**old, "spec": {**old["spec"], **spec}, "status": {}}
+
+
+def edit_of_refusal(namespace: str, refusal: str) -> str:
+    """Return `raise quota NAMESPACE/NAME` if a quota refuses the pods of `namespace`, else "".
+
+    `refusal` is the message of the API server.
+    """
+    excess = QuotaExcess.read(refusal)
+    return f"raise quota {namespace}/{excess.quota}" if excess else ""
