@@ -51,6 +51,7 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     Kind,
 )
+from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.manifest_reader import invalid_annotations, unknown_annotations
 from fairlead.whatif.snapshot.samples import samples, valid_view, valid_views
@@ -159,6 +160,7 @@ def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     if has_uids:
         yield from _missing(objects, snapshot.unreadable)
         yield from _absent_controllers(objects, snapshot.unreadable)
+        yield from _deleted_classes(objects)
         yield from _former_gangs(objects)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(objects)
@@ -304,6 +306,31 @@ def _absent_controllers(manifests: Sequence[Manifest], unreadable: Iterable[str]
             f"The dump lacks controllers of pods ({listed(sorted(absent), _NAMED_MAX)}). An equal "
             "pod replaces each of their deleted pods. If the cluster lacks these controllers too, "
             "garbage collection deletes their pods."
+        )
+
+
+def _deleted_classes(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Yield a note if pods name PriorityClasses that were deleted.
+
+    An API server always has the classes of the system. So a dump that contains them has all
+    classes.
+
+    upstream: pkg/registry/scheduling/rest/storage_scheduling.go: AddSystemPriorityClasses;
+    plugin/pkg/admission/priority/admission.go: admitPod
+    """
+    known = {one.ref.name for one in manifests if one.kind is PRIORITY_CLASS}
+    if known.isdisjoint(SYSTEM_CLASSES):
+        return
+    pods = valid_views(Pod, POD, manifests)
+    named = {pod.spec.priority_class_name for pod in pods if not is_terminal(pod)}
+    deleted = sorted(named - known - {""})
+    if deleted:
+        which, them = ("PriorityClass", "it") if len(deleted) == 1 else ("PriorityClasses", "them")
+        was = "was" if len(deleted) == 1 else "were"
+        yield (
+            f"{which} {listed(deleted, _NAMED_MAX)} {was} deleted, but pods name {them}. In this "
+            "answer, their replacements keep their priority; an API server would refuse the "
+            "replacements."
         )
 
 

@@ -296,6 +296,32 @@ def test_controllers_that_are_missing_among_others_are_named(notes, make):
     assert note.startswith("The dump lacks controllers of pods (ReplicaSet default/gone). An equal")
 
 
+@pytest.mark.parametrize(
+    ("classes", "has_note"),
+    [
+        (["system-node-critical", "system-cluster-critical", "low"], True),
+        (["system-node-critical", "system-cluster-critical", "low", "high"], False),
+        (["low"], False),
+    ],
+    ids=["a class was deleted", "no class was deleted", "a dump with some classes"],
+)
+def test_deleted_priority_classes_that_pods_name_have_a_note(notes, make, classes, has_note):
+    pod = make.pod("web", node_name="n0", priority=9, priorityClassName="high")
+    known = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": {"low": 1, "high": 9}.get(name, 2_000_000_000),
+        }
+        for name in classes
+    ]
+    known[0]["value"] += known[0]["metadata"]["name"] == "system-node-critical" and 1000
+    found = notes(*COMPLETE, pod, *known)
+    expected = "PriorityClass high was deleted, but pods name it. In this answer, their"
+    assert any(one.startswith(expected) for one in found) is has_note
+
+
 def test_a_dump_with_budgets_may_be_without_quotas_and_leases(notes):
     assert notes(BUDGET) == ()
 
