@@ -165,6 +165,13 @@ def _raise_quotas(context: StepContext) -> Iterator[NextStep]:
     return raise_quotas(context)
 
 
+def _raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because most changes let no pod be refused.
+    from fairlead.whatif.next_steps.quota import raise_quotas_for_replacements  # noqa: PLC0415
+
+    return raise_quotas_for_replacements(context)
+
+
 def _allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
     # Imported here, because most changes stop no rollout.
     from fairlead.whatif.next_steps.rollout import allow_unavailable_pods  # noqa: PLC0415
@@ -242,6 +249,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     ),
     OutcomeKind.ERROR: (_RAISE_QUOTAS,),
     OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),
+    OutcomeKind.REPLACEMENTS_REFUSED: (_Row(_raise_quotas_for_replacements, tries=True),),
     OutcomeKind.DOWN: (_Row(replace_pods_of_failed_nodes, tries=True),),
     OutcomeKind.BREACHED: (_DRAIN_BEFORE_DELETION, _Row(add_replicas, tries=True)),
     OutcomeKind.UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),

@@ -1,10 +1,10 @@
-"""Next steps for pods that a ResourceQuota refuses: a higher limit of the quota."""
+"""Next steps for pods that a ResourceQuota refuses, now or later: a higher limit of the quota."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -17,7 +17,8 @@ from fairlead.apiserver.kind import RESOURCE_QUOTA
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, TRIES_MAX, StepContext, is_named
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
-from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome
+from fairlead.whatif.outcome.run_outcome import ObjectError, RefusedWorkload, RunOutcome
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 
 class _QuotaName(NamedTuple):
@@ -64,6 +65,72 @@ def raise_quotas(context: StepContext) -> Iterator[NextStep]:
         seen = tried
 
 
+def raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
+    """Yield a step that raises the limits of the quotas that refuse replacements of existing pods.
+
+    The step has one of the forms of `raise_quotas`. Each limit is first raised to the usage of its
+    quota, which is enough if the replacements request the same amounts as the existing pods.
+    Otherwise, the limit is raised to the usage plus the requests of all replacements, because the
+    pods may be replaced one after another. The step is tried in a simulation. If other limits or
+    other quotas refuse the replacements in the trial, the step raises these limits, too, and is
+    tried again, up to TRIES_MAX times in all. The step is yielded only if the replacements of all
+    these workloads are admitted in its trial.
+
+    Nothing is yielded if --set of the user's change may already edit one of the quotas.
+    """
+    effect, change = context.answer.effect, context.answer.change
+    refused = {one.workload for one in effect.refused_replacements if QuotaExcess.read(one.message)}
+    limits: dict[_QuotaName, Amounts] = {}
+    seen = effect
+    for _ in range(TRIES_MAX if refused else 0):
+        left = [one for one in seen.refused_replacements if one.workload in refused]
+        if seen is not effect and not left:
+            if len(limits) <= NAMES_MAX:
+                words = f"admits the replacements of pods of {_workloads(refused)}"
+                yield _step(limits, words, context)
+            return
+        for quota, amounts in _limits_for_replacements(left, seen.changed).items():
+            limits[quota] = maximum(limits.get(quota, {}), amounts)
+        if any(is_named(str(quota), change.set) for quota in limits):
+            return
+        tried = context.ask(replace(change, set=(*change.set, *_edits(limits))))
+        if tried is None:
+            return
+        seen = tried
+
+
+def _limits_for_replacements(
+    refused: Iterable[RefusedWorkload], run: RunOutcome
+) -> Mapping[_QuotaName, Amounts]:
+    """Return the limits with which quotas would probably admit the replacements of `refused`."""
+    used: dict[_QuotaName, Amounts] = {}
+    more: dict[_QuotaName, Amounts] = {}
+    for one in refused:
+        excess = QuotaExcess.read(one.message)
+        if excess is None:
+            continue
+        quota = _QuotaName(one.workload.namespace, excess.quota)
+        used[quota] = maximum(used.get(quota, {}), excess.used)
+        limited = excess.limited
+        if any(amount.nano <= limited[name].nano for name, amount in excess.used.items()):
+            # The existing pods do not exceed the quota, so their replacements request more.
+            workload = run.workloads.get(one.workload)
+            count = 1 if workload is None else max(workload.wanted, 1)
+            more[quota] = add(more.get(quota, {}), _times(excess.requested, count))
+    return {quota: add(amounts, more.get(quota, {})) for quota, amounts in used.items()}
+
+
+def _times(amounts: Amounts, count: int) -> Amounts:
+    return {
+        name: Quantity(nano=one.nano * count, format=one.format) for name, one in amounts.items()
+    }
+
+
+def _workloads(refused: Collection[WorkloadRef]) -> str:
+    names = [str(one) for one in sorted(refused)]
+    return names[0] if len(names) == 1 else f"{len(names):,} workloads"
+
+
 def _excess(error: ObjectError) -> QuotaExcess | None:
     return QuotaExcess.read(error.message)
 
@@ -93,10 +160,7 @@ def _sufficient_limits(
     for error in run.errors:
         excess, quota = _excess(error), _quota(error)
         if excess is not None and quota is not None and quota in quotas and error.missing:
-            more = {
-                name: Quantity(nano=one.nano * error.missing, format=one.format)
-                for name, one in excess.requested.items()
-            }
+            more = _times(excess.requested, error.missing)
             requested[quota] = add(requested.get(quota, {}), more)
             used[quota] = maximum(used.get(quota, {}), excess.used)
     return {quota: add(used[quota], more) for quota, more in requested.items()}
@@ -121,11 +185,6 @@ def _raised(
     `tried` is the effect of the what-if's change if the quotas have these limits.
     """
     count = sum(one.missing for one in refused)
-    quotas = " and ".join(
-        f"quota {quota} to {amounts_text(one, one).replace(',', ', ')}"
-        for quota, one in sorted(limits.items())
-    )
-    admit = "admits" if len(limits) == 1 else "admit"
     pods = "the missing pod" if count == 1 else f"the {count:,} missing pods"
     effect = context.answer.effect
     pending = len(tried.difference.pending) - len(effect.difference.pending)
@@ -133,9 +192,23 @@ def _raised(
     if pending > 0:
         verb = "waits" if pending == 1 else "wait"
         rest = f"; {pending:,} more {'pod' if pending == 1 else 'pods'} then {verb} for a node"
+    return _step(limits, f"admits {pods}{rest}", context)
+
+
+def _step(limits: Mapping[_QuotaName, Amounts], effect: str, context: StepContext) -> NextStep:
+    """Return the step that raises quotas to `limits`.
+
+    `effect` says what a higher quota does, such as `admits the missing pod`.
+    """
+    quotas = " and ".join(
+        f"quota {quota} to {amounts_text(one, one).replace(',', ', ')}"
+        for quota, one in sorted(limits.items())
+    )
+    if len(limits) > 1:
+        effect = effect.replace("admits", "admit", 1)
     if applied := [str(quota) for quota in sorted(limits) if _is_applied(quota, context)]:
         return NextStep(
-            f"ask again, and raise {quotas}, which {admit} {pods}{rest}; the applied file of "
+            f"ask again, and raise {quotas}, which {effect}; the applied file of "
             f"{joined(applied)} needs these limits",
             shlex.join(word for edit in _edits(limits) for word in ("--set", edit)),
         )
@@ -146,7 +219,7 @@ def _raised(
         for quota, one in sorted(limits.items())
         for patch in [_patch(one)]
     )
-    return NextStep(f"raise {quotas}, which {admit} {pods}{rest}", command=" && ".join(commands))
+    return NextStep(f"raise {quotas}, which {effect}", command=" && ".join(commands))
 
 
 def _is_applied(quota: _QuotaName, context: StepContext) -> bool:

@@ -2849,6 +2849,43 @@ def test_a_quota_that_also_refuses_pods_without_the_change_is_raised_for_all(sna
     assert steps_of(answer)[0][1] == patch_of("q", {"pods": "5"})
 
 
+def test_refused_replacements_suggest_the_smallest_quota_that_admits_them(snapshot, make, web):
+    """The change applies the quota. Each pod requests a core, as its replacement does."""
+    for one in web[1:]:
+        one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    cluster = snapshot(make.node("a"), make.node("b"), *web)
+    change = ClusterChange(apply=(quota(pods="1", requests_cpu="1500m"),))
+    answer = what_if(cluster, change)
+    words, options = steps_of(answer)[0]
+    assert words == (
+        "ask again, and raise quota default/q to pods=2, requests.cpu=2, which admits the "
+        "replacements of pods of rs/default/web; the applied file of default/q needs these limits"
+    )
+    assert answer.next_steps[0].outcome is OutcomeKind.REPLACEMENTS_REFUSED
+    edits = tuple(word for word in shlex.split(options) if word != "--set")
+    assert not what_if(cluster, replace(change, set=edits)).effect.refused_replacements
+
+
+def test_a_quota_admits_replacements_that_request_more(snapshot, make):
+    """A pod gets the new requests when somebody deletes it. The quota has room for half of them."""
+    owner = make.workload("StatefulSet", "db", cpu="1")
+    owner["metadata"]["uid"] = "db"
+    owner["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    pod = make.pod("db-0", node_name="a", owner="db", cpu="1")
+    pod["metadata"]["ownerReferences"][0] |= {"kind": "StatefulSet", "uid": "db"}
+    pod["metadata"]["labels"] = {"app": "db"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    cluster = snapshot(make.node("a"), owner, pod, quota(requests_cpu="1500m"))
+    edit = "sts/db:spec.template.spec.containers[c].resources.requests.cpu=2"
+    assert steps_of(what_if(cluster, ClusterChange(set=(edit,))))[0] == (
+        (
+            "raise quota default/q to requests.cpu=3, which admits the replacements of pods of "
+            "sts/default/db"
+        ),
+        patch_of("q", {"requests.cpu": "3"}),
+    )
+
+
 @pytest.mark.parametrize(
     ("limits", "edits"),
     [
