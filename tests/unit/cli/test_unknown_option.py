@@ -55,7 +55,7 @@ def test_a_scenario_has_a_field_instead_of_the_option(option, field) -> None:
 
 def test_a_plan_reads_new_objects_from_the_folder_of_the_dump() -> None:
     """--apply also changes objects, but a folder with two versions of an object is refused."""
-    hint = option_hint("upgrade-check", "--apply", OWN, lambda _: ["whatif", "explain"])
+    hint = option_hint("consolidate", "--apply", OWN, lambda _: ["whatif", "explain"])
     way = "to add new objects, put the dump and their file into one folder, and name it as SNAPSHOT"
     assert hint == f"it is an option of fairlead whatif, explain; {way}"
     other = option_hint("top", "--apply", OWN, lambda _: ["whatif"])

@@ -10,7 +10,15 @@ from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, repeatable
-from fairlead.cli.options.plan import PRESENT_DEFAULTS, DrainPace, PresentOptions, SnapshotSource
+from fairlead.cli.options.plan import (
+    NO_PLAN_CHANGE,
+    PRESENT_DEFAULTS,
+    ChangeNamespace,
+    DrainPace,
+    PlanChangeOptions,
+    PresentOptions,
+    SnapshotSource,
+)
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -37,6 +45,8 @@ def drain_plan(
             show_default=False,
         ),
     ] = "",
+    change: PlanChangeOptions = NO_PLAN_CHANGE,
+    namespace: ChangeNamespace = "",
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -75,6 +85,7 @@ def drain_plan(
         fairlead drain-plan dump.yaml
         fairlead drain-plan dump.yaml --nodes worker-1 --nodes worker-2
         fairlead drain-plan dump.yaml --nodes pool=old --for 10m
+        fairlead drain-plan dump.yaml --nodes pool=old --set pdb/shop/web:spec.minAvailable=1
         fairlead drain-plan --context prod --nodes pool=old -o json
 
     Parameters
@@ -97,7 +108,14 @@ def drain_plan(
         raise InputError("--max-unavailable", "needs --nodes; without it, nothing is simulated")
     away = field_duration("--for", "", lasts or None)
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress)
+        read = read_plan_input(
+            snapshot,
+            connection,
+            present,
+            release,
+            progress,
+            change=change.change_in(namespace),
+        )
         planner = read.planner()
         if not nodes:
             every = [one.name for one in read.model.table.nodes()]
@@ -114,6 +132,7 @@ def drain_plan(
                 planner.reorders = False
                 plan = plan_drains(planner, names, progress, return_again=away is not None)
                 run_plan(plan, experiment, progress, max_unavailable=max_unavailable, away=away)
+            plan.is_after_change = change != NO_PLAN_CHANGE
             notes = (*planner.waiting.notes, *read.notes_of(plan, experiment))
             # A workload with one replica stops in a safe plan too.
             stops = [] if plan.best is not None else workload_stops(planner, plan)

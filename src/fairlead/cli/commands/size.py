@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import CHANGE, Names, integer, named, repeatable
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plan import (
     NO_PLAN_CHANGE,
     PRESENT_DEFAULTS,
+    ChangeNamespace,
     PlanChangeOptions,
     PresentOptions,
     SnapshotSource,
 )
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 from fairlead.engine.core.float_sum import float_sum
-
-if TYPE_CHECKING:
-    from fairlead.whatif.change.cluster_change import ClusterChange
 
 EFFORT: Final = 3
 
@@ -74,18 +72,7 @@ def size(
         ),
     ] = EFFORT,
     change: PlanChangeOptions = NO_PLAN_CHANGE,
-    namespace: Annotated[
-        str,
-        Parameter(
-            name=["--namespace", "-n"],
-            help="Namespace for objects that are given without one. For --scale, the default is to "
-            "search all namespaces. For objects without metadata.namespace in the files "
-            "of --apply, the default is 'default'.",
-            metavar="NAME",
-            show_default=False,
-            group=CHANGE,
-        ),
-    ] = "",
+    namespace: ChangeNamespace = "",
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -154,7 +141,7 @@ def size(
             places_gangs=True,
             removes_pods=False,
             plans_nodes=True,
-            change=_change(change, namespace),
+            change=change.change_in(namespace),
         )
         types, model = read.instance_types(instance_types), read.model
         virtual = [info.name for info in model.table.nodes() if is_virtual(info.labels)]
@@ -215,16 +202,3 @@ def _no_node_left(*, keeps: bool, has_virtual: bool) -> str:
     """Return why no node is left to replace; `keeps` is set if --keep was given."""
     every = "every node is kept or virtual" if has_virtual else "matches every node"
     return f"{every if keeps else 'every node is virtual'}, so no node is left to replace"
-
-
-def _change(options: PlanChangeOptions, namespace: str) -> ClusterChange | None:
-    """Return the change that is made before the search; None if there is none.
-
-    Raises InputError if `namespace` is given without a change.
-    """
-    from fairlead.whatif.input.error import InputError
-
-    change = options.change(namespace)
-    if namespace and change is None:
-        raise InputError("--namespace", "has no effect without --apply or --scale")
-    return change

@@ -16,7 +16,14 @@ from fairlead.cli.options.parameter import (
     number_or_percentage,
     repeatable,
 )
-from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions, SnapshotSource
+from fairlead.cli.options.plan import (
+    NO_PLAN_CHANGE,
+    PRESENT_DEFAULTS,
+    ChangeNamespace,
+    PlanChangeOptions,
+    PresentOptions,
+    SnapshotSource,
+)
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -71,6 +78,8 @@ def upgrade_check(
             "differ by up to 5%.",
         ),
     ] = "",
+    change: PlanChangeOptions = NO_PLAN_CHANGE,
+    namespace: ChangeNamespace = "",
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -90,6 +99,7 @@ def upgrade_check(
 
         fairlead upgrade-check dump.yaml
         fairlead upgrade-check dump.yaml --surge 3 --for 10m
+        fairlead upgrade-check dump.yaml --scale deploy/shop/web=3
         fairlead upgrade-check --context prod --nodes pool=web --surge 0
 
     Parameters
@@ -123,7 +133,14 @@ def upgrade_check(
     require_pace("--max-unavailable", max_unavailable)
     away = field_duration("--for", "", lasts) or 0
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress)
+        read = read_plan_input(
+            snapshot,
+            connection,
+            present,
+            release,
+            progress,
+            change=change.change_in(namespace),
+        )
         planner = read.planner()
         infos = read.model.table.nodes()
         if group_by and not any(group_by in info.labels for info in infos):

@@ -81,6 +81,15 @@ class PlanChangeOptions:
         ),
     ] = ()
 
+    set: Annotated[
+        Names,
+        repeatable(
+            "KIND/NAME:path=value",
+            "Answer for the cluster after this field of an object is set "
+            "(pdb/shop/web:spec.minAvailable=1).",
+        ),
+    ] = ()
+
     def change(self, namespace: str) -> ClusterChange | None:
         """Return the change; None if no option is given.
 
@@ -90,10 +99,41 @@ class PlanChangeOptions:
 
         if self == NO_PLAN_CHANGE:
             return None
-        return ClusterChange(apply=tuple(self.apply), scale=tuple(self.scale), namespace=namespace)
+        return ClusterChange(
+            apply=tuple(self.apply),
+            scale=tuple(self.scale),
+            set=tuple(self.set),
+            namespace=namespace,
+        )
+
+    def change_in(self, namespace: str) -> ClusterChange | None:
+        """Return the change of a command whose --namespace is only for the change.
+
+        Raises InputError if `namespace` is given without a change.
+        """
+        from fairlead.whatif.input.error import InputError
+
+        change = self.change(namespace)
+        if namespace and change is None:
+            raise InputError("--namespace", "has no effect without --apply, --scale or --set")
+        return change
 
 
 NO_PLAN_CHANGE: Final = PlanChangeOptions()
+
+ChangeNamespace = Annotated[
+    str,
+    Parameter(
+        name=["--namespace", "-n"],
+        help="Namespace for objects that are given without one. For --scale and --set, the default "
+        "is to search all namespaces. For objects without metadata.namespace in the files of "
+        "--apply, the default is 'default'.",
+        metavar="NAME",
+        show_default=False,
+        group=CHANGE,
+    ),
+]
+"""The --namespace of a command that needs a namespace only for PlanChangeOptions."""
 
 
 @Parameter(name="*")

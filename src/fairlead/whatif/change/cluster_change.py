@@ -134,6 +134,23 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         return [*_worded(parts), *self.failures.words, *_worded(after)]
 
     @property
+    def plan_arguments(self) -> list[str]:
+        """The command-line words for those parts of the change that planners have options for."""
+        options = {
+            "--apply": map(_applied_text, self.apply),
+            "--set": self.set,
+            "--scale": self.scale,
+            "--namespace": (self.namespace,) if self.namespace else (),
+        }
+        return [word for name, values in options.items() for one in values for word in (name, one)]
+
+    @property
+    def beyond_plans(self) -> ClusterChange:
+        """The change without the parts that are in `plan_arguments`; objects in `apply` stay."""
+        objects = tuple(one for one in self.apply if isinstance(one, Mapping))
+        return replace(self, apply=objects, set=(), scale=(), namespace="")
+
+    @property
     def kubectl_flags(self) -> list[str]:
         """The flags of `kubectl drain` that the change sets."""
         flags = {

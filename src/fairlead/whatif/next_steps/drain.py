@@ -136,23 +136,26 @@ def allow_evictions(context: StepContext) -> Iterator[NextStep]:
 def _drain_plan(context: StepContext) -> Iterator[NextStep]:
     """Yield the command that plans the drain, if the drain does not complete in the simulation.
 
-    For a rolling drain, the command also finds how many nodes can be drained at a time. Nothing is
-    yielded if the user's what-if does more than drain nodes: drain-plan has no options for the rest
-    of the change, so the plan could contradict the answer.
+    For a rolling drain, the command also finds how many nodes can be drained at a time. If the
+    user's what-if also applies files, scales workloads or sets fields, the plan is for the cluster
+    after these changes. Nothing is yielded if the what-if does more than that: drain-plan has no
+    options for the rest of the change, so the plan could contradict the answer.
     """
     answer = context.answer
     change, changed = answer.change, answer.changed
     is_unfinished = any(one.back_at is None for one in changed.drains)
-    is_all = not change.without_drain.words
+    is_all = not change.without_drain.beyond_plans.words
     if not change.drain or not is_all or not (changed.blocking or is_unfinished):
         return
     words = [word for one in change.drain for word in ("--nodes", one)]
     if change.max_unavailable is not None:
         words += ["--for", change.lasts or "0s"]
-    aim = "find the fastest pace of the drain that is safe"
+    after = " after the other changes" if change.without_drain.words else ""
+    aim = f"find the fastest pace of the drain{after} that is safe"
     if changed.blocking:
-        aim = "list everything that blocks the drain, and what would unblock it"
-    yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", *context.arguments, *words)))
+        aim = f"list everything that blocks the drain{after}, and what would unblock it"
+    command = ("fairlead", "drain-plan", *context.arguments, *words, *change.plan_arguments)
+    yield NextStep(aim, command=shlex.join(command))
 
 
 def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:

@@ -73,9 +73,10 @@ class ChangedSnapshot(Struct, frozen=True):
 
 
 def changed_snapshot(snapshot: Snapshot, change: ClusterChange, seed: int) -> ChangedSnapshot:
-    """Return `snapshot` after `change`, which may apply files and scale workloads.
+    """Return `snapshot` after `change`, which may apply files, scale workloads and set fields.
 
-    Raises InputError as `script_of_change` does.
+    `change` applies files only, no objects. The commands that an answer about the result suggests
+    contain `change` (`Snapshot.arguments`). Raises InputError as `script_of_change` does.
     """
     script, inventory = script_of_change(change, snapshot, seed), snapshot.inventory()
     before = {
@@ -96,6 +97,7 @@ def changed_snapshot(snapshot: Snapshot, change: ClusterChange, seed: int) -> Ch
                 *_kept(snapshot, changed, replaced),
                 *(one for one in new if one.kind is not POD),
             )),
+            arguments=(*snapshot.arguments, *change.plan_arguments),
         ),
         tuple(one for one in new if one.kind is POD),
         frozenset(one.ref.key for one in changed.values() if one and one.kind is STATEFUL_SET),

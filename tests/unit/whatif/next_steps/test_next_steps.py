@@ -156,12 +156,11 @@ def test_a_blocking_budget_suggests_a_change_that_satisfies_it(
 @pytest.mark.parametrize(
     ("least", "change"),
     [
-        (1, ClusterChange(drain=("a",), set=("pdb/web:spec.minAvailable=2",))),
         (1, ClusterChange(drain=("a",), apply=(budget(minAvailable=2),))),
         (1, ClusterChange(delete=("node/a",), set=("pdb/web:spec.minAvailable=2",))),
         (2, ClusterChange(delete=("node/a",), add_nodes=1, like="a")),
     ],
-    ids=["edited budget", "applied budget", "deleted node", "replaced node"],
+    ids=["applied object", "deleted node", "replaced node"],
 )
 def test_no_plan_of_a_drain_is_suggested_if_it_would_lack_a_part_of_the_change(
     snapshot, make, web, least, change
@@ -171,6 +170,25 @@ def test_no_plan_of_a_drain_is_suggested_if_it_would_lack_a_part_of_the_change(
     answer = what_if(snapshot(*objects), change)
     assert answer.verdict.first.kind in {OutcomeKind.UNDRAINED, OutcomeKind.BREACHED}
     assert not any("drain-plan" in step.command for step in answer.next_steps)
+
+
+def test_the_plan_of_a_drain_contains_the_other_changes(snapshot, make, web, write):
+    """In the dump, the budget allows the eviction."""
+    cluster = snapshot(make.node("a"), make.node("b"), *web, budget(minAvailable=1))
+    path = write("budget.json", json.dumps(budget(minAvailable=2)))
+    edit = "pdb/web:spec.minAvailable=2"
+    aim = "list everything that blocks the drain after the other changes, and what would unblock it"
+    for change, words in (
+        (
+            ClusterChange(drain=("a",), set=(edit,), namespace="default"),
+            f"--set {edit} --namespace default",
+        ),
+        (ClusterChange(drain=("a",), apply=(path,)), f"--apply {path}"),
+    ):
+        answer = what_if(cluster, change)
+        assert answer.verdict.first.kind is OutcomeKind.UNDRAINED
+        command = f"fairlead drain-plan {answer.source} --nodes a {words}"
+        assert (aim, command) in steps_of(answer)
 
 
 def test_a_budget_that_the_change_creates_is_not_explained_from_the_dump(snapshot, make):

@@ -30,6 +30,7 @@ from itertools import compress, cycle, islice
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
@@ -45,6 +46,7 @@ from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import Changes, ClusterModel, moves_with_drain
 from fairlead.whatif.planner.independent_check import independent_checks
@@ -133,6 +135,7 @@ class DrainPlan(Struct):
     snapshot: str = PLACEHOLDER  # the words that name the snapshot in a command
     # {(workload, reason): the pods on the selected nodes whose replacements the API server refuses}
     refused: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    is_after_change: bool = False  # whether the plan begins after a change that the user asks for
     # {selected node that is exempt from drains: the reason}
     left_out: dict[str, str] = field(default_factory=dict)
     # The blocked nodes that could be drained alone, with all other nodes in service.
@@ -611,8 +614,16 @@ def drain_answer(
         facts,
         notes,
         is_no=bool(plan.blockers) or best is None,
-        steps=tuple(drain_steps(order, plan.drains, plan.to_cordon, plan.flags, best)),
+        steps=tuple(_steps(plan, order)),
     )
+
+
+def _steps(plan: DrainPlan, order: Sequence[str]) -> Iterator[NextStep]:
+    """Yield the commands that carry out `plan`; the first says if a change must come first."""
+    steps = drain_steps(order, plan.drains, plan.to_cordon, plan.flags, plan.best)
+    for number, one in enumerate(steps):
+        is_first = plan.is_after_change and number == 0
+        yield replace(one, words=f"after the change, {one.words}") if is_first else one
 
 
 def _verdict(plan: DrainPlan) -> str:
