@@ -18,12 +18,13 @@ from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.scheduling.remedy.resources import amounts_text, is_provided_by_devices
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.scheduling.remedy.selector_correction import find_correction
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import KUBELET, ClusterModel
 from fairlead.whatif.planner.node.device_kind import DeviceKinds
 from fairlead.whatif.planner.node.node_copy import copy_node, node_to_copy
@@ -269,8 +270,9 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     pod. The search covers at most REMEDIES_MAX of the nodes that can start pods: the nodes with the
     smallest `shortage` for the pod. If no change is found for any of the reasons, or only drastic
     changes (`RemedyChange`), a new node is tried (`find_new_node`). A drastic change is in the
-    result only if nothing else helps. If all nodes are too small for the pod, each `change` says
-    so.
+    result only if nothing else helps. The same holds for the deletion of pods that their
+    controllers would create again before `pod` could take their place. The text then says to scale
+    down their workload. If all nodes are too small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
@@ -294,10 +296,11 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
                 keeps=is_kept, kept_selector=selector, correction=correction,
             )  # fmt: skip
             if remedy is not None:
-                change = f"{node.name}: {remedy.what}"
+                change = f"{node.name}: {', then '.join(map(_lasting, remedy.changes))}"
                 found = len(remedy.changes), shortage(pod, node), change
                 for reason in status.reasons:
-                    kind = drastic if remedy.is_drastic else remedies
+                    is_last = remedy.is_drastic or any(map(_created_again, remedy.changes))
+                    kind = drastic if is_last else remedies
                     kind[status.plugin, reason].append(found)
         new = None if remedies else find_new_node(model, pod)
         if new is not None and not new.refusal:
@@ -311,6 +314,32 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
         Refusal(*key, nodes, min(remedies.get(key, ()), default=(0, 0, ""))[2])
         for key, nodes in _most_first(counts)
     ]
+
+
+def _created_again(change: RemedyChange) -> list[PodInfo]:
+    """Return the pods that `change` deletes, and that their controllers would create again."""
+    return [
+        pod
+        for pod in change.without
+        if not pod.terminating and controller_of(pod.pod.metadata) is not None
+    ]
+
+
+def _lasting(change: RemedyChange) -> str:
+    """Return the text of `change`; for pods that would be created again, say what ends them."""
+    again = _created_again(change)
+    if not again:
+        return change.what
+    rest = tuple(pod for pod in change.without if pod not in again)
+    parts = [deleting(rest).what] if rest else []
+    owners: dict[WorkloadRef, list[str]] = defaultdict(list)
+    for pod in again:
+        owners[workload_of(pod.pod)].append(pod.key)
+    for owner, keys in owners.items():
+        pods, are = ("pod", "is") if len(keys) == 1 else ("pods", "are")
+        until = f"until {pods} {', '.join(keys)} {are} gone"
+        parts.append(f"scale down {owner} {until}" if owner.is_permanent else f"wait {until}")
+    return " and ".join(parts)
 
 
 def _refusals_by_kubelets(

@@ -7,8 +7,9 @@ from collections import Counter
 
 import pytest
 import yaml
-from tests.unit.whatif.planner.conftest import budget, deployment
+from tests.unit.whatif.planner.conftest import budget, deployment, job_of
 
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.framework.profile import PointPlugins, Profile
 from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -966,3 +967,32 @@ def test_the_error_about_a_pod_group_names_one_of_its_pods(fitted, make, api_ver
         member[key] |= value
     with pytest.raises(InputError, match="name a pod of the group, such as pod/default/member"):
         fitted("podgroup/g", make.node("a"), make.pod("other", node_name="a"), member, group)
+
+
+@pytest.mark.parametrize(
+    ("owner", "elsewhere", "change"),
+    [
+        ("deploy", False, "a: scale down deploy/default/web until pod default/web-1-0 is gone"),
+        ("deploy", True, "add a node like a"),
+        ("job", False, "a: wait until pod default/j-0 is gone"),
+        ("", False, "a: delete pod default/alone"),
+    ],
+    ids=["Deployment", "a new node would do", "Job", "no controller"],
+)
+def test_no_change_deletes_a_pod_that_its_controller_creates_again(
+    fitted, make, owner, elsewhere, change
+):
+    """The new pod needs the room of the only pod on a, and may not run on a new node."""
+    others = {
+        "deploy": deployment(make, "web", ["a"], cpu="4"),
+        "job": job_of(make, "a"),
+        "": [make.pod("alone", node_name="a", cpu="4")],
+    }[owner]
+    if owner == "job":
+        others[-1]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "4"}}
+    node = make.node("a", **{HOSTNAME: "a"})
+    selector = {} if elsewhere else {"nodeSelector": {HOSTNAME: "a"}}
+    found = fitted(
+        "deploy/new", node, *others, make.workload(name="new", replicas=0, cpu="4", **selector)
+    )
+    assert [one.change for one in found.refusals] == [change]
