@@ -72,8 +72,9 @@ _UNLIMITED: Final = 1 << 62
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
 # the node affinity of volumes give.
 RULED_OUT: Final = "node(s) didn't "
-# A message that a caller may ignore, see `new_nodes_for`.
+# Messages that a caller may ignore, see `new_nodes_for`.
 SPREAD: Final = SPREAD_MISMATCH
+APART: Final = _REPELLED
 # Two reasons that depend only on the labels of a node, and the reason for cordoned nodes.
 _BY_LABEL: Final = frozenset(
     {MISMATCH.message, STATUSES[NODE_CONFLICT].message, UNSCHEDULABLE.message}
@@ -137,9 +138,9 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
     preferred. Any other node is suitable only if it has no taints, and if no `pending` pod waits
     because of a rule, such as affinity. `known` are the nodes at the end of another run. If a node
     occurs in both runs, its pods of both runs count. `left` contains the names of nodes that
-    `pending` pods had to leave. `ignored` are messages of rules that do not count: SPREAD if a zone
-    without pods may admit the pods. If `admits` is True, labels and taints of `nodes` admit the
-    pods. If `suit` is True, no rule and no taint keeps the pods off copies of `nodes`.
+    `pending` pods had to leave. `ignored` are messages of rules that do not count: SPREAD and APART
+    if a zone without pods may admit the pods. If `admits` is True, labels and taints of `nodes`
+    admit the pods. If `suit` is True, no rule and no taint keeps the pods off copies of `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:

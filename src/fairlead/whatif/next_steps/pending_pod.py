@@ -16,6 +16,7 @@ from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.next_steps.new_nodes import (
+    APART,
     SPREAD,
     NewNodes,
     are_alike,
@@ -31,7 +32,7 @@ from fairlead.whatif.next_steps.own_rule import has_own_rules
 from fairlead.whatif.next_steps.spread_rule import is_hard
 from fairlead.whatif.next_steps.step_context import StepContext, is_named
 from fairlead.whatif.next_steps.topology_spread import held_by_failed_zones
-from fairlead.whatif.next_steps.tried_nodes import added_nodes, best_nodes
+from fairlead.whatif.next_steps.tried_nodes import added_nodes, best_nodes, of_several_zones
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
@@ -379,11 +380,11 @@ def _room_for(
     """
     needs_zone = _has_own_or_zonal_rules(short, context) or _may_be_kept_off(short, context)
     more, nodes = _admitted_nodes_for(short, nodes, context, left)
+    candidates, together = [] if more is None else [more], None
     if needs_zone or any(SPREAD_MISMATCH in pod.reason for pod in short):
-        candidates = _by_zone(more, short, nodes, context)
-    else:
-        candidates = [] if more is None else [more]
-    yield from best_nodes([_bounded(one, short, context) for one in candidates], 0, context)
+        candidates, together = _by_zone(more, short, nodes, context)
+    candidates = [_bounded(one, short, context) for one in candidates]
+    yield from best_nodes(candidates, 0, context, together)
 
 
 def _admitted_nodes_for(
@@ -411,13 +412,18 @@ def _by_zone(
     short: Collection[PodEnd],
     nodes: Sequence[NodeEnd],
     context: StepContext,
-) -> list[NewNodes]:
-    """Return `first` and, for each other zone of `nodes`, a NewNodes for the pods in `short`.
+) -> tuple[list[NewNodes], NewNodes | None]:
+    """Return (`first` and a NewNodes for each other zone of `nodes`, nodes of several zones).
 
-    All zones count, because the scheduler's reasons do not show in which zones the pods may run. If
-    a node lacks room, the scheduler does not check other rules. Zones with few pods of the
-    workloads come first, because there the workloads' spread constraints most likely admit more
-    pods.
+    Each of the NewNodes is for the pods in `short`. All zones count, because the scheduler's
+    reasons do not show in which zones the pods may run. If a node lacks room, the scheduler does
+    not check other rules. Zones with few pods of the workloads come first, because there the
+    workloads' spread constraints and anti-affinity most likely admit more pods. If anti-affinity
+    keeps the pods off nodes, `first` comes where its zone comes: it may be in the zone of the pods
+    that repel them.
+
+    The nodes of several zones are for pods that spread constraints or anti-affinity keep off the
+    nodes of one zone. There are at most as many of these zones as pods.
     """
     zone_of = {node.name: node.zone for node in nodes}
     workloads = {pod.workload for pod in short}
@@ -428,13 +434,17 @@ def _by_zone(
         if pod.workload in workloads
     )
     known = context.answer.without.nodes
-    found = [] if first is None else [first]
-    tried = {zone_of[one.like] for one in found}
-    for zone in sorted({*zone_of.values()} - tried, key=lambda zone: (pods[zone], zone)):
+    by_zone = {} if first is None else {zone_of[first.like]: first}
+    ordered = sorted({*zone_of.values()}, key=lambda zone: (pods[zone], zone))
+    for zone in ordered:
         members = [node for node in nodes if node.zone == zone]
-        more = new_nodes_for(short, members, known, ignored=(SPREAD,))
-        found += [] if more is None else [more]
-    return found
+        more = new_nodes_for(short, members, known, ignored=(SPREAD, APART))
+        if more is not None:
+            by_zone.setdefault(zone, more)
+    in_order = [by_zone[zone] for zone in ordered if zone in by_zone]
+    if first is None or any(APART in pod.reason for pod in short):
+        return in_order, of_several_zones(in_order[: len(short)])
+    return list(by_zone.values()), of_several_zones(in_order[: len(short)])
 
 
 def _taken_by_copies(

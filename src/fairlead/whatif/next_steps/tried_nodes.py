@@ -18,10 +18,11 @@ from fairlead.api.json import items
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.next_steps.new_nodes import (
+    APART,
     RULED_OUT,
+    SPREAD,
     NewNodes,
     fits,
     free_room,
@@ -60,14 +61,17 @@ def _unused_nodes(effect: Effect) -> int:
 
 
 def best_nodes(
-    candidates: Sequence[NewNodes], added: int, context: StepContext
+    candidates: Sequence[NewNodes],
+    added: int,
+    context: StepContext,
+    together: NewNodes | None = None,
 ) -> Iterator[NextStep]:
     """Try `candidates`; yield a what-if with the new nodes that leave the fewest pods waiting.
 
-    Only the first TRIES_MAX of `candidates` are tried. If topology spread keeps pods pending in the
-    first trial, the next trial has a mix of all candidates (`_of_each_zone`). This trial is left
-    out if fewer pods wait than there are candidates. In all other cases, the trials end as soon as
-    most of the waiting pods run, because a trial takes long in a large cluster. If some pods still
+    Only the first TRIES_MAX of `candidates` are tried. If topology spread or anti-affinity keeps
+    pods off new nodes with room in the first trial, the next trial has the nodes `together`, which
+    are of several zones. In all other cases, the trials end as soon as most of the waiting pods
+    run, because a trial takes long in a large cluster. If some pods still
     wait, the step says how many pods run. If all pods wait, a note says so. If other pods take
     the room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these
     pods.
@@ -79,12 +83,12 @@ def best_nodes(
     waiting = waiting_pods(context.answer.effect)
     found: list[_TriedNodes] = []
     left = deque(candidates[:TRIES_MAX])
-    may_mix = waiting >= len(candidates) > 1
     while left:
         found += _tried_nodes(left.popleft(), added, context)
-        if may_mix and found and found[0].gain < waiting and _is_spread(found[0]):
-            left.appendleft(_of_each_zone(candidates))
-            may_mix = False
+        is_partial = bool(found) and found[0].gain < waiting
+        if together and is_partial and _kept_off(found[0], SPREAD, APART):
+            left.appendleft(together)
+            together = None
         elif found and 2 * found[-1].gain > waiting:
             break
     best = max(found, key=lambda one: one.gain, default=None)
@@ -114,12 +118,14 @@ def best_nodes(
     yield added_nodes("ask again with", best.nodes, added, rest, like)
 
 
-def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
-    """Return a mix of the nodes of all `candidates`.
+def of_several_zones(candidates: Sequence[NewNodes]) -> NewNodes | None:
+    """Return a mix of the nodes of all `candidates`; None if there are fewer than two.
 
     Each candidate has enough nodes for all waiting pods. So the mix has the Nth part of the nodes
     of each of N candidates. The parts differ if the candidates are nodes of different sizes.
     """
+    if len(candidates) < 2:
+        return None
     from fairlead.whatif.next_steps.node_kinds import mixed  # noqa: PLC0415 - rarely needed
 
     return mixed({one.like: -(-one.count // len(candidates)) for one in candidates})
@@ -304,6 +310,8 @@ def _no_help(
     if spread := len(_spread_pods(first)):
         which = "," if spread == len(pending) else f"; {spread:,} of them"
         why = f"{which} because of topology spread constraints.{_other_zones(candidates, context)}"
+    elif len(_kept_off(first, APART)) == len(pending):
+        why = ", because of required anti-affinity."
     return f"With {nodes}, {pods} pending, too{why}"
 
 
@@ -332,16 +340,21 @@ def _is_spread(tried: _TriedNodes) -> bool:
 
 
 def _spread_pods(tried: _TriedNodes) -> list[PodEnd]:
-    """Return the pods that topology spread kept off new nodes with room in the trial `tried`.
+    """Return the pods that topology spread kept off new nodes with room in the trial `tried`."""
+    return _kept_off(tried, SPREAD)
 
-    If the new nodes of a zone are full, more of them may help, although topology spread keeps the
-    pods off the nodes of other zones.
+
+def _kept_off(tried: _TriedNodes, *messages: str) -> list[PodEnd]:
+    """Return the pods that rules kept off new nodes with room in the trial `tried`.
+
+    `messages` are the messages of these rules. If the new nodes of a zone are full, more of them
+    may help, although a rule keeps the pods off the nodes of other zones.
     """
     zones = _rooms_by_zone(tried).values()
     return [
         pod
         for pod in tried.effect.difference.pending
-        if SPREAD_MISMATCH in pod.reason
+        if any(one in pod.reason for one in messages)
         and all(any(fits({**pod.requests, "pods": 1}, room) for room in rooms) for rooms in zones)
     ]
 

@@ -589,6 +589,52 @@ def test_new_nodes_that_only_some_of_the_pods_may_use_say_so_after_two_failed_zo
     assert (words, "--add-nodes 1 --like c") in steps_of(answer)
 
 
+@pytest.mark.parametrize("is_spread", [True, False], ids=["spread", "kept apart"])
+@pytest.mark.parametrize("has_room", [True, False])
+@pytest.mark.parametrize(
+    ("running", "likes"), [("", "a,b,c"), ("a", "b,c"), ("b", "a,c"), ("ab", "c")]
+)
+def test_pods_that_need_a_zone_each_get_new_nodes_in_the_zones_without_pods(
+    make, snapshot, is_spread, has_room, running, likes
+):
+    """If the nodes with pods have room, the rule shows already without new nodes."""
+    term = {"topologyKey": ZONE, "labelSelector": SPREAD_BY_ZONE["labelSelector"]}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    rule = {"topologySpreadConstraints": [SPREAD_BY_ZONE]} if is_spread else {"affinity": apart}
+    web = make.workload("ReplicaSet", "web", replicas=len(running), cpu="2", **rule)
+    web["metadata"]["uid"] = "web"
+    objects = [web]
+    for name in "abc":
+        cpu = "8" if has_room and name in running else "2"
+        objects.append(make.node(name, cpu=cpu, **{ZONE: name}))
+        if name in running:
+            pod = make.pod(f"web-{name}", cpu="2", node_name=name, owner="web", **rule)
+            pod["metadata"]["labels"] = {"app": "web"}
+        else:
+            pod = make.pod(f"full-{name}", cpu="1", node_name=name)
+        objects.append(pod)
+    cluster = snapshot(*objects)
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=3",)))
+    pending = 3 - len(running)
+    assert len(answer.difference.pending) == pending
+    assert steps_of(answer)[0][1] == f"--add-nodes {pending} --like {likes}"
+    change = ClusterChange(scale=("rs/web=3",), add_nodes=pending, like=likes)
+    assert not what_if(cluster, change).difference.pending
+
+
+def test_a_note_says_that_pods_repel_each_other_on_new_nodes_too(make, snapshot):
+    term = {"topologyKey": ZONE, "labelSelector": SPREAD_BY_ZONE["labelSelector"]}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    web = make.workload("ReplicaSet", "web", replicas=0, cpu="1", affinity=apart)
+    nodes = [make.node(name, **{ZONE: name}) for name in "ab"]
+    answer = what_if(snapshot(*nodes, web), ClusterChange(scale=("rs/web=3",)))
+    note = (
+        "With one more node like a or one more node like b, the pod stays pending, too, because of "
+        "required anti-affinity."
+    )
+    assert note in answer.changed.notes
+
+
 def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
     """The budget is exhausted because the first evicted pod finds no node."""
     third = make.pod("web-3", node_name="a", owner="web")
