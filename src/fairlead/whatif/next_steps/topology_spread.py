@@ -60,12 +60,14 @@ def held_by_failed_zones(pods: Sequence[PodEnd], context: StepContext) -> set[Wo
     """Return the workloads whose `pods` are pending because of topology spread and --fail-zone.
 
     A zone whose nodes have all failed counts as a zone without pods. So each of the other zones
-    gets at most maxSkew pods, however many nodes it has.
+    gets at most maxSkew pods, however many nodes it has. If a failed node is back at the end, its
+    zone holds up no pods.
     """
     if not context.answer.change.failures.fail_zone:
         return set()
-    failed = context.failed_nodes()
     nodes = context.answer.changed.nodes
+    down = {node.name for node in nodes if not node.is_ready}
+    failed = context.failed_nodes() & down
     whole = {
         key
         for key in (ZONE, BETA_ZONE)

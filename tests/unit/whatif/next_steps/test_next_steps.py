@@ -622,6 +622,24 @@ def test_pods_that_need_a_zone_each_get_new_nodes_in_the_zones_without_pods(
     assert not what_if(cluster, change).difference.pending
 
 
+def test_failed_zones_that_are_back_do_not_exclude_new_nodes(make, snapshot):
+    """Zone c is full and has no pod of web, so the other zones get one pod each."""
+    web = make.workload("ReplicaSet", "web", replicas=4, topologySpreadConstraints=[SPREAD_BY_ZONE])
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{at}", node_name=node, owner="web") for at, node in enumerate("aabb")]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+    nodes = [make.node(name, cpu="4", **{ZONE: name}) for name in "abc"]
+    full = make.pod("full", cpu="4", node_name="c")
+    failures = Failures(fail_zone=("a", "b"))
+    change = ClusterChange(failures=failures, lasts="1h")
+    cluster = snapshot(*nodes, web, *pods, full)
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == 2
+    assert "--add-nodes 1 --like c" in [step.code for step in answer.next_steps]
+    assert not what_if(cluster, replace(change, add_nodes=1, like="c")).difference.pending
+
+
 def test_a_note_says_that_pods_repel_each_other_on_new_nodes_too(make, snapshot):
     term = {"topologyKey": ZONE, "labelSelector": SPREAD_BY_ZONE["labelSelector"]}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
