@@ -487,7 +487,7 @@ def _more_nodes(
     kept, later, reach = _further_pods(short, context)
     short += [*kept, *later]
     # Imported here, because most questions add no nodes, or enough of them.
-    from fairlead.whatif.next_steps.node_kinds import admit_all, kinds_for, mixed  # noqa: PLC0415
+    from fairlead.whatif.next_steps.node_kinds import admit_all, kinds_for  # noqa: PLC0415
 
     likes = models_of(change.like)
     counts = Counter[str]()
@@ -506,11 +506,25 @@ def _more_nodes(
             short += moved
     named = [one for one in nodes if one.name in likes]
     is_enough = counts.keys() <= {*likes} and len(counts) == 1
+    present = NewNodes(added, change.like)
     if is_enough and (len({*likes}) == 1 or admit_all(named, short, context)):
-        yield from best_nodes([NewNodes(counts.total(), change.like)], added, context)
+        more = NewNodes(counts.total(), change.like)
+        _, together = _by_zone(None, short, nodes, context)
+        further = None if together is None else _beside(present, together.copies)
+        yield from best_nodes([more], added, context, further)
     elif counts:
-        total = mixed(counts + Counter(NewNodes(added, change.like).copies))
-        yield from best_nodes([NewNodes(total.count - added, total.like)], added, context)
+        yield from best_nodes([_beside(present, counts)], added, context)
+
+
+def _beside(present: NewNodes, more: Mapping[str, int]) -> NewNodes:
+    """Return the new nodes `more` (number of copies of each node), beside the new nodes `present`.
+
+    The result counts only `more`, but its `like` also names the nodes `present`.
+    """
+    from fairlead.whatif.next_steps.node_kinds import mixed  # noqa: PLC0415 - see `_more_nodes`
+
+    total = mixed(Counter(present.copies) + Counter(more))
+    return NewNodes(total.count - present.count, total.like)
 
 
 def _lacking_nodes(context: StepContext) -> list[PodEnd]:

@@ -97,7 +97,7 @@ def best_nodes(
     if best.gain < waiting:
         best = _more_for_rivals(best, waiting, added, context)
     if best.gain <= 0:
-        context.notes.append(_no_help(found, candidates, context))
+        context.notes.append(_no_help(found, context))
         return
     if 2 * best.gain <= waiting and (best.unused or _is_spread(best)):
         best = _fewer_nodes(best, waiting, added, context)
@@ -112,7 +112,6 @@ def best_nodes(
         context.notes.append(
             f"With {_further_words(best.nodes, context)}, {min(still, spread):,} of {waiting:,} "
             "pods wait, too, because of topology spread constraints."
-            f"{_other_zones(candidates, context)}"
         )
     like = context.answer.change.like
     yield added_nodes("ask again with", best.nodes, added, rest, like)
@@ -278,9 +277,7 @@ def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_Trie
     return [_TriedNodes(more, tried, gain, unused, more.least)]
 
 
-def _no_help(
-    tried: Sequence[_TriedNodes], candidates: Sequence[NewNodes], context: StepContext
-) -> str:
+def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
     """Return a note that the new nodes in `tried` do not reduce the number of waiting pods.
 
     The note is about the first trial. If pending pods run in it, other pods wait instead: for
@@ -309,7 +306,7 @@ def _no_help(
         why = ", because a volume that is used on one node cannot be used on another."
     if spread := len(_spread_pods(first)):
         which = "," if spread == len(pending) else f"; {spread:,} of them"
-        why = f"{which} because of topology spread constraints.{_other_zones(candidates, context)}"
+        why = f"{which} because of topology spread constraints."
     elif len(_kept_off(first, APART)) == len(pending):
         why = ", because of required anti-affinity."
     return f"With {nodes}, {pods} pending, too{why}"
@@ -367,20 +364,6 @@ def _spread_over_nodes(pod: PodEnd, context: StepContext) -> bool:
     spec = context.pod_specs({pod.workload}).get(pod.workload, {})
     rules = [one for one in items(spec, "topologySpreadConstraints") if is_hard(one)]
     return bool(rules) and all(one.get("topologyKey") == HOSTNAME for one in rules)
-
-
-def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:
-    """Return a sentence that suggests new nodes in several zones, or "".
-
-    The result is "" if the `candidates` are in several zones, because then they were already tried
-    together. The result is also "" if the cluster has one zone, or if nodes fail, are drained or
-    are cordoned. After failures, drains and cordons, `relax_spread` makes suggestions.
-    """
-    change, nodes = context.answer.change, context.answer.without.nodes
-    is_lasting = context.answer.changed.outage is None and not (change.drain or change.cordon)
-    if len(candidates) > 1 or not is_lasting or len({node.zone for node in nodes}) == 1:
-        return ""
-    return " New nodes in several zones may help: --like NODE,NODE copies a node of each."
 
 
 def added_nodes(

@@ -622,6 +622,22 @@ def test_pods_that_need_a_zone_each_get_new_nodes_in_the_zones_without_pods(
     assert not what_if(cluster, change).difference.pending
 
 
+def test_further_nodes_may_be_of_zones_that_the_question_does_not_name(make, snapshot):
+    """Each zone takes one pod of the six, and then one more if each zone has one."""
+    web = make.workload("ReplicaSet", "web", replicas=0, topologySpreadConstraints=[SPREAD_BY_ZONE])
+    nodes = [make.node(name, cpu="1", **{ZONE: name}) for name in "abc"]
+    cluster = snapshot(*nodes, web)
+    change = ClusterChange(scale=("rs/web=6",), add_nodes=1, like="a")
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == 2
+    step = (
+        "ask again with one more node like b and one more node like c; fewer may be enough",
+        "--add-nodes 3 --like a,b,c",
+    )
+    assert step in steps_of(answer)
+    assert not what_if(cluster, replace(change, add_nodes=3, like="a,b,c")).difference.pending
+
+
 def test_failed_zones_that_are_back_do_not_exclude_new_nodes(make, snapshot):
     """Zone c is full and has no pod of web, so the other zones get one pod each."""
     web = make.workload("ReplicaSet", "web", replicas=4, topologySpreadConstraints=[SPREAD_BY_ZONE])
@@ -1130,15 +1146,19 @@ def test_new_nodes_are_in_all_zones_between_which_pods_are_spread(make, snapshot
     assert not what_if(snapshot(*nodes), change).difference.pending
 
 
-def test_no_more_new_nodes_are_suggested_than_topology_spread_admits_pods(make, snapshot, write):
-    """Zones a and b have room for 6 pods each, so zone c gets at most 7, on as many nodes."""
+def test_further_nodes_of_other_sizes_share_the_pods_of_all_zones(make, snapshot, write):
+    """Zones a and b have room for 6 pods each, so zone c alone gets at most 7."""
     web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[SPREAD_BY_ZONE])
     sizes = {"a": "6", "b": "6", "c": "1"}
     nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
     change = ClusterChange(apply=(str(write("web.json", web)),), add_nodes=1, like="c")
     answer = what_if(snapshot(*nodes), change)
-    words = "ask again with 11 more nodes like c; 11 of 22 pending pods then run"
-    assert (words, "--add-nodes 12 --like c") in steps_of(answer)
+    assert len(answer.difference.pending) == 22
+    words = (
+        "ask again with 2 more nodes like a, 2 more nodes like b and 8 more nodes like c; fewer "
+        "may be enough"
+    )
+    assert (words, "--add-nodes 13 --like a:2,b:2,c:9") in steps_of(answer)
 
 
 def test_new_nodes_are_in_the_zone_of_an_existing_volume(make, snapshot):
