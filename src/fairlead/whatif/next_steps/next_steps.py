@@ -22,7 +22,6 @@ from fairlead.whatif.next_steps.drain import (
     simulate_to_the_end,
 )
 from fairlead.whatif.next_steps.step_context import ELSEWHERE, NAMES_MAX, Ask, StepContext
-from fairlead.whatif.next_steps.topology_spread import ignore_failed_nodes, relax_spread
 from fairlead.whatif.next_steps.unavailable_workload import (
     keep_available,
     replace_pods_of_failed_nodes,
@@ -119,6 +118,22 @@ def _add_nodes(context: StepContext) -> Iterator[NextStep]:
     from fairlead.whatif.next_steps.pending_pod import add_nodes  # noqa: PLC0415
 
     return add_nodes(context)
+
+
+def _relax_spread(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because most changes leave no pod pending.
+    from fairlead.whatif.next_steps.topology_spread import relax_spread  # noqa: PLC0415
+
+    return relax_spread(context)
+
+
+def _ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
+    if not context.answer.effect.waited:
+        return iter(())
+    # Imported here, because most changes let no pod wait for a node.
+    from fairlead.whatif.next_steps.topology_spread import ignore_failed_nodes  # noqa: PLC0415
+
+    return ignore_failed_nodes(context)
 
 
 def _name_absent_labels(context: StepContext) -> Iterator[NextStep]:
@@ -243,7 +258,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
         _Row(_note_forced_rollback),
         _ADD_NODES,
         _RAISE_LIMITS,
-        _Row(relax_spread, tries=True),
+        _Row(_relax_spread, tries=True),
         _Row(_name_volumes),
         _Row(_name_absent_labels),
     ),
@@ -258,7 +273,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.LIMITED: (_MOVE_REPLICA_LIMITS,),
     OutcomeKind.UNCHANGED: (_DELETE_AWAITED_PODS, _MOVE_REPLICA_LIMITS),
     OutcomeKind.DISPLACED: (
-        _Row(ignore_failed_nodes),
+        _Row(_ignore_failed_nodes),
         _Row(shorten_failures, tries=True),
         _Row(_shorten_waits, tries=True),
     ),
