@@ -17,13 +17,12 @@ from math import gcd
 
 from msgspec import Struct
 
-from fairlead.api.codec import decode_as
 from fairlead.api.nodes.node_selector import required_node_affinity, required_node_affinity_matches
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import PodSpec, Taint
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.whatif.next_steps.new_nodes import NewNodes, new_nodes_for
-from fairlead.whatif.next_steps.step_context import StepContext, is_named
+from fairlead.whatif.next_steps.step_context import StepContext
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -48,7 +47,7 @@ class NodeAdmission:
     """Decides whether copies of nodes admit the pods of `workloads`."""
 
     def __init__(self, workloads: Iterable[WorkloadRef], context: StepContext) -> None:
-        self._specs = _specs(workloads, context)
+        self._specs = context.changed_specs(frozenset(workloads))
         self._taints = context.lasting_taints
 
     def is_known(self, workload: WorkloadRef) -> bool:
@@ -164,21 +163,6 @@ def nodes_of_kinds(
 def _largest(pods: Iterable[PodEnd]) -> tuple[int, int]:
     """Return a sort key by which workloads with larger pods come first."""
     return min((-pod.requests.get("cpu", 0), -pod.requests.get("memory", 0)) for pod in pods)
-
-
-def _specs(workloads: Iterable[WorkloadRef], context: StepContext) -> dict[WorkloadRef, PodSpec]:
-    """Return the known specs of the pods of the `workloads`, as the user's what-if changes them.
-
-    The specs are not known if the what-if applies files.
-    """
-    if context.answer.change.apply:
-        return {}
-    refs = frozenset(workloads)
-    edited = [
-        ref for ref in refs if context.has(ref) and is_named(ref.name, context.answer.change.set)
-    ]
-    found = context.pod_specs(refs.difference(edited)) | context.edited_specs(edited)
-    return {ref: decode_as(PodSpec, spec) for ref, spec in found.items()}
 
 
 def _admits(node: NodeEnd, taints: Sequence[Taint], spec: PodSpec | None) -> bool:

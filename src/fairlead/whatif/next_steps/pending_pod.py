@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
@@ -98,7 +99,7 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
     if is_pending or change.add_nodes is not None or answer.changed.autoscaling is not None:
         return
     short = [one.pod for one in waited if may_use_new_node(one.pod)]
-    reach = VolumeReach(context.manifests, short)
+    reach = VolumeReach(context, short)
     reached, nodes = reach.most_reached(short, _copyable_nodes(context))
     left = {one.pod.key: one.node for one in answer.difference.evicted}
     origins = {left[pod.key] for pod in reached if pod.key in left}
@@ -162,10 +163,15 @@ def _first_nodes(
         pod
         for pod in pending
         if pod.key not in keys
-        and (may_use_new_node(pod) or (pod.workload in workloads and pod.key in movable_keys))
+        and (
+            may_use_new_node(pod)
+            or (pod.key in movable_keys and (pod.workload in workloads or lacks_labels(pod)))
+        )
     ]
     lacking = {pod.workload for pod in short} | workloads
     short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
+    if unreached := reach.unreached(short, nodes):
+        context.notes.append(_no_copy_reaches(unreached, context))
     yield from _nodes_for(_Waiting(covered, short, old_node, left, reach), nodes, context)
     change = context.answer.change
     if len(movable) < len(moved) and change.drain and change.max_unavailable is None:
@@ -173,6 +179,16 @@ def _first_nodes(
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _no_copy_reaches(pods: Sequence[PodEnd], context: StepContext) -> str:
+    """Return a note that new nodes do not help `pods`, because of their volumes."""
+    whose = f"the volumes of {pods[0].key}"
+    if len(pods) > 1:
+        workloads = listed([str(ref) for ref in sorted({pod.workload for pod in pods})])
+        whose = f"the volumes of {len(pods):,} pending pods of {workloads}"
+    which = "outside the failed zones" if context.nodes_not_to_copy() else "like the present ones"
+    return f"New nodes {which} cannot use {whose}."
 
 
 def _nodes_for(
@@ -236,7 +252,7 @@ def _further_pods(
         one.pod for one in context.answer.difference.not_created if one.pod.workload in waiting
     ]
     created = later_pods(pending, context)
-    reach = VolumeReach(context.manifests, (*pending, *kept, *later, *(one.pod for one in created)))
+    reach = VolumeReach(context, (*pending, *kept, *later, *(one.pod for one in created)))
     if created:
         admission = NodeAdmission({one.pod.workload for one in created}, context)
         later += without_room(created, reach, admission, context)

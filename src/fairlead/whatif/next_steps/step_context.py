@@ -15,7 +15,14 @@ from msgspec.structs import replace
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, mapping
 from fairlead.api.nodes.node_selector import node_selector_matches
-from fairlead.api.objects import CSIDriver, PersistentVolume, ResourceClaim, StatefulSet, Taint
+from fairlead.api.objects import (
+    CSIDriver,
+    PersistentVolume,
+    PodSpec,
+    ResourceClaim,
+    StatefulSet,
+    Taint,
+)
 from fairlead.apiserver.kind import (
     NODE,
     PERSISTENT_VOLUME,
@@ -284,6 +291,18 @@ class StepContext(Struct, frozen=True, dict=True):
             [edited] = inventory.of_kind(one.kind)
             found[ref] = mapping(edited.pod_template, "spec")
         return found
+
+    def changed_specs(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, PodSpec]:
+        """Return the known specs of the pods of `refs`, as the user's what-if changes them.
+
+        The specs are not known if the what-if applies files.
+        """
+        change = self.answer.change
+        if change.apply:
+            return {}
+        edited = {ref for ref in refs if self.has(ref) and is_named(ref.name, change.set)}
+        found = self.pod_specs(set(refs) - edited) | self.edited_specs(edited)
+        return {ref: decode_as(PodSpec, spec) for ref, spec in found.items()}
 
     def _waits_in_order(self, one: WorkloadEffect) -> bool:
         """Return whether a pod of the StatefulSet `one` was not ready before the change.

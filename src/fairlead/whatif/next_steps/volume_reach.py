@@ -9,10 +9,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import items
 from fairlead.api.nodes.node_selector import node_selector_matches
-from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim
+from fairlead.api.objects import (
+    NodeSelector,
+    ObjectMeta,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+)
 from fairlead.api.pods.volumes import named_claims
-from fairlead.apiserver.kind import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
+from fairlead.apiserver.kind import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STATEFUL_SET,
+)
+from fairlead.whatif.next_steps.step_context import StepContext
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.node_pool import own_labels
@@ -27,14 +39,13 @@ class VolumeReach:
     A volume that is not in the snapshot counts as reached by every node.
     """
 
-    def __init__(self, manifests: Sequence[Manifest], pods: Iterable[PodEnd]) -> None:
+    def __init__(self, context: StepContext, pods: Iterable[PodEnd]) -> None:
         self._selectors: dict[str, list[NodeSelector]] = {}  # {key of a pod: of its volumes}
         self._keys: frozenset[str] = frozenset()  # of the labels that the selectors read
-        keys = {pod.key for pod in pods}
-        if keys and (selectors := _selectors_of_claims(manifests)):
-            claiming = matching_pods(manifests, lambda pod: any(named_claims(pod)))
-            for pod in (one.pod for one in claiming if one.ref.key in keys):
-                claims = ((pod.metadata.namespace, name) for name in named_claims(pod))
+        pods = list(pods)
+        if pods and (selectors := _selectors_of_claims(context.manifests)):
+            for pod, names in _claims(pods, context):
+                claims = ((pod.namespace, name) for name in names)
                 if found := [selectors[one] for one in claims if one in selectors]:
                     self._selectors[pod.key] = found
                     self._keys = self._keys.union(*map(_label_keys, found))
@@ -78,6 +89,12 @@ class VolumeReach:
         chosen = [node for node, place in zip(nodes, places, strict=True) if reached[place] == most]
         return [one for one in pods if one.key not in self._selectors or one.key in most], chosen
 
+    def unreached(self, pods: Iterable[PodEnd], nodes: Sequence[NodeEnd]) -> list[PodEnd]:
+        """Return those of `pods` whose volumes no copy of `nodes` would reach."""
+        pods = list(pods)
+        reached = {pod.key for part, _ in self.groups(pods, nodes) for pod in part}
+        return [pod for pod in pods if pod.key not in reached]
+
     def needs_several_places(self, pods: Iterable[PodEnd], nodes: Sequence[NodeEnd]) -> bool:
         """Return whether copies of `nodes` reach the volumes of `pods`, but no copy reaches all."""
         bound = [pod for pod in pods if pod.key in self._selectors]
@@ -105,6 +122,31 @@ class VolumeReach:
                 yield part, list(nodes)
             elif reached:
                 yield part, [node for node in nodes if places[node.name] in reached]
+
+
+def _claims(pods: Sequence[PodEnd], context: StepContext) -> Iterator[tuple[PodEnd, Iterable[str]]]:
+    """Yield each of `pods`, and the names of its claims without those of ephemeral volumes.
+
+    A pod that the snapshot lacks has the claims that the specs of its workload name. A pod of a
+    StatefulSet also has the claims of the volumeClaimTemplates.
+    """
+    claiming = matching_pods(context.manifests, lambda pod: any(named_claims(pod)))
+    keys = {pod.key for pod in pods}
+    present = {one.ref.key: tuple(named_claims(one.pod)) for one in claiming if one.ref.key in keys}
+    absent = {pod.workload for pod in pods if pod.key not in present}
+    specs = context.changed_specs(absent)
+    owners = context.workloads({ref for ref in absent if ref.kind == STATEFUL_SET.kind})
+    for pod in pods:
+        if pod.key in present:
+            yield pod, present[pod.key]
+            continue
+        names: list[str] = []
+        if (spec := specs.get(pod.workload)) is not None:
+            names += named_claims(Pod(metadata=ObjectMeta(), spec=spec))
+        if (owner := owners.get(pod.workload)) is not None:
+            templates = items(owner.value, "spec", "volumeClaimTemplates")
+            names += (f"{one['metadata']['name']}-{pod.name}" for one in templates)
+        yield pod, names
 
 
 def _label_keys(selector: NodeSelector) -> set[str]:

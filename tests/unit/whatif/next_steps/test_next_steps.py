@@ -1161,6 +1161,27 @@ def test_further_nodes_of_other_sizes_share_the_pods_of_all_zones(make, snapshot
     assert (words, "--add-nodes 13 --like a:2,b:2,c:9") in steps_of(answer)
 
 
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_new_nodes_reach_the_volumes_of_pods_that_are_created_again(make, snapshot, is_edited):
+    """Two Deployments name a claim each, in two zones. Their new pods have other names."""
+    objects = [make.node("c", cpu="4", **{ZONE: "c"})]
+    for name in "ab":
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}
+        web = make.workload("ReplicaSet", name, replicas=1, cpu="1", volumes=[claim])
+        web["metadata"]["uid"] = name
+        pod = make.pod(f"{name}-1", cpu="1", node_name=name, owner=name, volumes=[claim])
+        pod["metadata"]["labels"] = {"app": name}
+        node = make.node(name, cpu="4", **{ZONE: name})
+        objects += [node, web, pod, *volume(f"data-{name}", ZONE, name)]
+    edits = ("rs/a:spec.template.spec.hostname=web", "rs/b:spec.minReadySeconds=1")
+    change = ClusterChange(drain=("a", "b"), set=edits if is_edited else ())
+    cluster = snapshot(*objects)
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == 2
+    assert "--add-nodes 2 --like a,b" in [step.code for step in answer.next_steps]
+    assert not what_if(cluster, replace(change, add_nodes=2, like="a,b")).difference.pending
+
+
 def test_new_nodes_are_in_the_zone_of_an_existing_volume(make, snapshot):
     """The claim of the new pod db-1 exists already; nodes of zone a come first by name."""
     db = make.workload("StatefulSet", "db", replicas=1, cpu="2")
@@ -1288,17 +1309,22 @@ def test_new_nodes_have_room_for_pods_that_are_placed_first(
     assert not what_if(cluster, followed).difference.pending
 
 
-def test_a_note_says_that_no_zone_helps(make, snapshot):
-    """The volume of the new pod is in a zone without nodes."""
+@pytest.mark.parametrize(
+    ("zone", "failed", "which"),
+    [("z", (), "like the present ones"), ("a", ("a",), "outside the failed zones")],
+)
+def test_a_note_says_that_no_zone_helps(make, snapshot, zone, failed, which):
+    """The volume of the new pod is in a zone without nodes, or in a zone that fails."""
     db = make.workload("StatefulSet", "db", replicas=0, cpu="2")
     template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     db["spec"]["volumeClaimTemplates"] = [template]
     nodes = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
     full = [make.pod(f"full-{name}", cpu="1", node_name=name) for name in "ab"]
-    cluster = snapshot(*nodes, *full, db, *volume("data-db-0", ZONE, "z"))
-    answer = what_if(cluster, ClusterChange(scale=("sts/db=1",)))
+    cluster = snapshot(*nodes, *full, db, *volume("data-db-0", ZONE, zone))
+    change = ClusterChange(scale=("sts/db=1",), failures=Failures(fail_zone=failed))
+    answer = what_if(cluster, change)
     assert not [step for step in answer.next_steps if "--add-nodes" in step.code]
-    note = "With one more node like a or one more node like b, the pod stays pending, too."
+    note = f"New nodes {which} cannot use the volumes of default/db-0."
     assert note in answer.changed.notes
 
 
