@@ -4,7 +4,6 @@
 2  the command has an option with nearly the same spelling    --drian: did you mean --drain?
 3  other commands have the option                             it is an option of fairlead whatif
    (for --apply of a planning command, with further text)     ...; to add new objects, put ...
-   (for --namespace of fairlead explain, with further text)   ...; a name can contain ...
 4  options of the command begin with the text                 --fail: did you mean --fail-on, ...?
 5  the command has an option with a similar spelling          did you mean --nodes?
 """
@@ -25,9 +24,6 @@ _OF_SCENARIOS: Final = ("simulate", "sweep")
 _PLANS: Final = ("fit", "size", "consolidate", "rebalance", "drain-plan", "upgrade-check")
 _INSTEAD_OF_APPLY: Final = (
     "; to add new objects, put the dump and their file into one folder, and name it as SNAPSHOT"
-)
-_INSTEAD_OF_NAMESPACE: Final = (
-    "; a name can contain the namespace (deploy/store/web), and pods means those of all namespaces"
 )
 _SCENARIO_FIELDS: Final = {
     "--config": "settings.scheduler",
@@ -87,8 +83,6 @@ def _way(command: str, option: str) -> str:
     """Return how a user of `command` can do what other commands do with `option`, or ""."""
     if command in _PLANS and option == "--apply":
         return _INSTEAD_OF_APPLY
-    if command == "explain" and option in ("-n", "--namespace"):
-        return _INSTEAD_OF_NAMESPACE
     return ""
 
 

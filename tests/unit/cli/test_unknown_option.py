@@ -65,7 +65,6 @@ def test_a_plan_reads_new_objects_from_the_folder_of_the_dump() -> None:
 @pytest.mark.parametrize(
     ("command", "own", "hint"),
     [
-        ("explain", OWN, "it is an option of fairlead whatif; a name can contain the namespace "),
         ("drain-plan", OWN, "it is an option of fairlead whatif"),
         ("top", (*OWN, "--namespace"), "did you mean --namespace?"),
     ],

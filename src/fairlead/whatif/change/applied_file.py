@@ -38,7 +38,10 @@ from fairlead.whatif.snapshot.validation.invalid_object import (
     refuse_invalid_change,
     refuse_invalid_object,
 )
-from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
+from fairlead.whatif.snapshot.validation.namespace import (
+    refuse_absent_namespaces,
+    refuse_other_namespaces,
+)
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
@@ -147,14 +150,7 @@ def _read_manifests(
         one for place, given in enumerate(change.apply) for one in _documents(place, given)
     ]
     written = manifests_to_apply(documents, namespace)
-    for manifest, _ in written if change.namespace else ():
-        if manifest.ref.namespace not in {"", change.namespace}:
-            # upstream: cli-runtime/pkg/resource/visitor.go: RequireNamespace
-            raise manifest.refuse(
-                f"{manifest.ref.namespace} is not the namespace of --namespace "
-                f"({change.namespace}); kubectl apply refuses this",
-                field="metadata.namespace",
-            )
+    refuse_other_namespaces((manifest for manifest, _ in written), change.namespace)
     if documents and not written:
         # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
         raise InputError(documents[0].source, "contains no object")

@@ -6,10 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.pods.facts import has_negative_priority, is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import joined, listed
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.grouped_table import grouped_if_long
 from fairlead.whatif.explain.out_of_service import (
@@ -66,10 +69,14 @@ _UNREADY_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _WHY)
 
 
 def explain_pods(
-    model: ClusterModel, snapshot: Snapshot, group_causes: Mapping[str, str] = NO_CAUSES
+    model: ClusterModel,
+    snapshot: Snapshot,
+    group_causes: Mapping[str, str] = NO_CAUSES,
+    namespace: str = "",
 ) -> TabularAnswer:
     """Return the explanation of all pods of `snapshot`; `model` is the ClusterModel of `snapshot`.
 
+    If `namespace` is set, the explanation is about the pods of this namespace.
     `group_causes` maps the keys (`namespace/name`) of waiting pods of the batch scheduler to the
     reasons why their groups wait.
 
@@ -78,13 +85,14 @@ def explain_pods(
     lists.
     """
     inventory = snapshot.inventory()
-    every = [pod for pod in model.pods() if not is_terminating(pod.pod)]
+    present = [pod for pod in model.pods() if namespace in ("", pod.pod.metadata.namespace)]
+    every = [pod for pod in present if not is_terminating(pod.pod)]
     pending = in_queue_order(pod for pod in every if not model.cluster.node_of(pod))
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
     unready = unready_causes(model, inventory, placed)
     causes = pending_causes(model, pending, group_causes)
-    held = held_pods(model, inventory)
-    uncreated = uncreated_rows(model, inventory, held)
+    held = held_pods(model, inventory, namespace)
+    uncreated = uncreated_rows(model, inventory, held, namespace)
     uncreated_pods = sum(row["pods"] for row in uncreated)
     nodes = out_of_service_rows(model, inventory)
     node_reasons = out_of_service_reasons(nodes)
@@ -94,14 +102,20 @@ def explain_pods(
         kind="PodsExplanation",
         source=snapshot.source,
         verdict=_verdict(
-            len(every), len(pending), len(unready), uncreated_pods,
-            has_terminating=len(every) < len(model.pods()),
-            negative=sum(has_negative_priority(one.pod.pod) for one in causes),
+            _Counts(
+                pods=len(every),
+                pending=len(pending),
+                negative=sum(has_negative_priority(one.pod.pod) for one in causes),
+                unready=len(unready),
+                uncreated=uncreated_pods,
+                has_terminating=len(every) < len(present),
+            ),
+            namespace,
         ),
         findings=(
             *_lacking(uncreated),
             *unbound_claims_of((pod.pod for pod in pending), inventory, model.now, _CLAIMS_MAX),
-            *_findings(model, nodes),
+            *_findings(model, nodes, present),
         ),
         tables=(
             *grouped_if_long(
@@ -144,29 +158,32 @@ def _replace_elsewhere(held: Sequence[AwaitedEnd]) -> Iterator[NextStep]:
         yield out_of_service_step(named, more=len(silent) - len(named))
 
 
-def _verdict(
-    pods: int,
-    pending: int,
-    unready: int,
-    uncreated: int,
-    *,
-    has_terminating: bool,
-    negative: int,
-) -> str:
-    """Return the verdict; the first three numbers leave out terminating pods.
+class _Counts(Struct, frozen=True, kw_only=True):
+    """Numbers of pods, without terminating pods."""
 
-    `negative` is the number of pending pods with a negative priority.
-    """
+    pods: int
+    pending: int
+    negative: int  # pending pods with a negative priority
+    unready: int
+    uncreated: int
+    has_terminating: bool
+
+
+def _verdict(found: _Counts, namespace: str) -> str:
+    """Return the verdict about the pods of `namespace`, or about all pods if it is ""."""
+    pods, pending, unready, uncreated = found.pods, found.pending, found.unready, found.uncreated
+    negative, has_terminating = found.negative, found.has_terminating
+    where = f" of namespace {namespace}" if namespace else ""
     if not pods and has_terminating:
-        return "Every unfinished pod is terminating."
+        return f"Every unfinished pod{where} is terminating."
     if not pods:
-        return "The cluster has no unfinished pods."
+        return f"{f'Namespace {namespace}' if namespace else 'The cluster'} has no unfinished pods."
     if not pending and not unready:
         which = " that is not terminating" if pods == 1 else " that are not terminating"
         which = which if has_terminating else ""
-        ready = f"The pod{which} has a node and is ready"
+        ready = f"The pod{where}{which} has a node and is ready"
         if pods > 1:
-            ready = f"All {pods:,} pods{which} have a node and are ready"
+            ready = f"All {pods:,} pods{where}{which} have a node and are ready"
         if not uncreated:
             return f"{ready}."
         return f"{ready}, but {counted(uncreated, 'more pod')} {_be(uncreated)} not created."
@@ -175,13 +192,14 @@ def _verdict(
         rest = "pod on a node is" if unready == 1 else "pods on nodes are"
         more = f"{unready:,} {'more ' if pending else ''}{rest} not ready"
     if not pending:
-        return f"No pod is pending. {more}."
+        return f"No pod{where} is pending. {more}."
     among = ""
     if negative:
         which = "all" if negative == pending else f"{negative:,}"
         whose = "" if pending == 1 else f" {which} of them"
         among = f",{whose} with a negative priority"
-    return f"{counted_of(pending, pods, 'pod')} pending{among}{f'; {more}' if more else ''}."
+    words = counted_of(pending, pods, f"pod{where}", plural=f"pods{where}")
+    return f"{words} pending{among}{f'; {more}' if more else ''}."
 
 
 def _lacking(uncreated: Sequence[Row]) -> Iterator[str]:
@@ -197,12 +215,17 @@ def _be(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:
-    """Yield sentences about nodes that take no new pods, and about pods that do not stop."""
+def _findings(
+    model: ClusterModel, nodes: Sequence[Row], present: Sequence[PodInfo]
+) -> Iterator[str]:
+    """Yield sentences about nodes that take no new pods, and about pods that do not stop.
+
+    `present` are the explained pods.
+    """
     if nodes:
         take = ("takes", "take")
         yield f"{counted_of(len(nodes), model.table.count, 'node', take)} no new pods."
-    leaving = [pod for pod in model.pods() if is_terminating(pod.pod)]
+    leaving = [pod for pod in present if is_terminating(pod.pod)]
     hosts = [model.find_node(model.cluster.node_of(pod)) for pod in leaving]
     stuck = [host.name for host in hosts if host and ready_status(host.node) == UNKNOWN]
     if stuck:
@@ -211,7 +234,7 @@ def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:
         why = f"the kubelet of {silent} does not answer"
         if len(set(stuck)) > 1:
             why = f"the kubelets of {silent} do not answer"
-        noun = "more pod" if len(leaving) < len(model.pods()) else "pod"
+        noun = "more pod" if len(leaving) < len(present) else "pod"
         yield f"{counted(len(stuck), noun)} {is_} terminating, and {stay} so, because {why}."
 
 

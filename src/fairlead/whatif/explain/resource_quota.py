@@ -76,12 +76,18 @@ _USER_COLUMNS: Final = (
 )
 
 
-def explain_quotas(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
-    """Return a comparison of all ResourceQuotas of `snapshot`; `model` is unchanged afterwards."""
+def explain_quotas(model: ClusterModel, snapshot: Snapshot, namespace: str = "") -> TabularAnswer:
+    """Return a comparison of all ResourceQuotas of `snapshot`; `model` is unchanged afterwards.
+
+    If `namespace` is set, only the ResourceQuotas of this namespace are compared.
+    """
     inventory = snapshot.inventory()
     uncreated = uncreated_rows(model, inventory, held_pods(model, inventory))
     rows: list[Row] = []
-    for quota in sorted(inventory.of_kind(RESOURCE_QUOTA), key=lambda one: one.ref.key):
+    quotas = (
+        one for one in inventory.of_kind(RESOURCE_QUOTA) if namespace in ("", one.ref.namespace)
+    )
+    for quota in sorted(quotas, key=lambda one: one.ref.key):
         hard, used = _limits(model, quota)
         rest = subtract(hard, used)
         names = _scarcest(hard, {name: rest[name] for name in hard})
@@ -105,6 +111,8 @@ def explain_quotas(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     verdict = f"{counted(len(rows), 'quota')}; {state}."
     if not rows:
         absence = inventory.absence(RESOURCE_QUOTA)
+        if namespace and inventory.of_kind(RESOURCE_QUOTA):
+            absence = f"namespace {namespace} has no {RESOURCE_QUOTA.kind}"
         verdict = f"{absence[0].upper()}{absence[1:]}."
     return TabularAnswer(
         kind="QuotasExplanation",

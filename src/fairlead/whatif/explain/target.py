@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.json import mapping
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
     HORIZONTAL_POD_AUTOSCALER,
     JOB,
+    NAMESPACE,
     NODE,
     POD,
     POD_DISRUPTION_BUDGET,
     POD_GROUP,
     PRIORITY_CLASS,
     RESOURCE_QUOTA,
+    SERVICE,
     STATEFUL_SET,
     Kind,
     find_kind,
@@ -73,6 +77,7 @@ from fairlead.whatif.explain.resource_quota import explain_quota, explain_quotas
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.baseline import activity_note, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.dump_activity import activity_of
@@ -89,7 +94,7 @@ from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.manifest_reader import manifests_to_apply
+from fairlead.whatif.snapshot.manifest_reader import DEFAULT_NAMESPACE, manifests_to_apply
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unsimulated_controller import (
@@ -99,16 +104,39 @@ from fairlead.whatif.snapshot.unsimulated_controller import (
     lost_with,
 )
 from fairlead.whatif.snapshot.validation.invalid_object import refuse_invalid_object
-from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
+from fairlead.whatif.snapshot.validation.namespace import (
+    refuse_absent_namespaces,
+    refuse_other_namespaces,
+)
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 _GROUPS_MAX: Final = 3  # groups of a workload; each needs the simulation of a session
+_NAMED_MAX: Final = 3  # workloads that an error message names
 _EXPLAINED: Final = (
     POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER, PRIORITY_CLASS,
     RESOURCE_QUOTA,
 )  # fmt: skip
+
+
+def target_in_namespace(target: str, namespace: str, snapshot: Snapshot) -> str:
+    """Return `target`, which `namespace` (--namespace) applies to, with the namespace in its name.
+
+    A kind without a name is returned as it is. Raises InputError if `snapshot` has no object in the
+    namespace, if the namespace has no effect on `target`, or if `target` names another namespace.
+    """
+    inventory = snapshot.inventory()
+    if "/" in target or not namespace:
+        return inventory.qualified(SOURCE, target, namespace)
+    if (kind := _kind_of_all(target)) not in (POD, RESOURCE_QUOTA):
+        raise InputError("--namespace", f"has no effect on {target}")
+    known = {one.ref.name for one in inventory.of_kind(NAMESPACE)}
+    if namespace not in known and not inventory.in_namespace(namespace):
+        known |= {one.ref.namespace for one in inventory.of_kind(kind)}
+        problem = f"there is no namespace {namespace}; {known_names(namespace, known)}"
+        raise InputError("--namespace", problem)
+    return target
 
 
 def explain_object(
@@ -117,14 +145,16 @@ def explain_object(
     scheduler: SchedulerConfig,
     release: ReleaseChoice,
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS,
+    namespace: str = "",
 ) -> TabularAnswer | None:
     """Return the explanation of the workload, node, budget or other object `target`.
 
     A `target` without a name (`pc`, `quota`, `queues`, `pods` or `nodes`) means all objects of the
     kind. A custom resource is explained if it controls pods itself. If a custom resource controls a
-    single workload, such as the ReplicaSet of an Argo Rollout, this workload is explained. Return
-    None for one pod or a PodGroup, which other functions explain. Raises InputError for an object
-    that does not exist or cannot be explained.
+    single workload, such as the ReplicaSet of an Argo Rollout, this workload is explained.
+    `namespace` limits an explanation of all pods or quotas to a namespace. Return None for one pod
+    or a PodGroup, which other functions explain. Raises InputError for an object that does not
+    exist or cannot be explained.
     """
     if _kind_of(target) in GROUP_KINDS:
         return None
@@ -134,7 +164,7 @@ def explain_object(
     if find_kind(target.partition("/")[0]) is PRIORITY_CLASS:
         return _explain_priority(snapshot, target, scheduler, release)
     if (kind := _kind_of_all(target)) is not None:
-        return _explain_all(kind, snapshot, scheduler, release, batch)
+        return _explain_all(kind, snapshot, scheduler, release, batch, namespace)
     named = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if named.kind is POD:
         return None
@@ -204,17 +234,27 @@ def _explain_all(
     scheduler: SchedulerConfig,
     release: ReleaseChoice,
     batch: BatchOptions,
+    namespace: str,
 ) -> TabularAnswer:
-    """Return the explanation of all pods, nodes or ResourceQuotas."""
+    """Return the explanation of all pods, nodes or ResourceQuotas.
+
+    If `namespace` is set, the explanation is about the pods or quotas of this namespace.
+    """
     model = ClusterModel(snapshot, scheduler)
     if kind is RESOURCE_QUOTA:
-        return explain_quotas(model, snapshot)
+        return explain_quotas(model, snapshot, namespace)
     answer = (
-        _explain_pods(model, snapshot, scheduler, batch)
+        _explain_pods(model, snapshot, scheduler, batch, namespace)
         if kind is POD
         else explain_nodes(model, snapshot)
     )
-    notes = plan_notes(snapshot, model, release, lost=NO_LOST_PODS, about=_is_waiting)
+    notes = plan_notes(
+        snapshot,
+        model,
+        release,
+        lost=NO_LOST_PODS,
+        about=lambda pod: _is_waiting(pod) and namespace in ("", pod.pod.metadata.namespace),
+    )
     return replace(answer, notes=(*answer.notes, *rules_notes(model), *notes))
 
 
@@ -233,7 +273,11 @@ def _is_no_pod(_: PodInfo) -> bool:
 
 
 def _explain_pods(
-    model: ClusterModel, snapshot: Snapshot, scheduler: SchedulerConfig, batch: BatchOptions
+    model: ClusterModel,
+    snapshot: Snapshot,
+    scheduler: SchedulerConfig,
+    batch: BatchOptions,
+    namespace: str,
 ) -> TabularAnswer:
     """Return the explanation of all pods, with the missing queues that groups of pods wait for."""
     waits = any(
@@ -241,9 +285,9 @@ def _explain_pods(
         for pod in model.pods()
     )
     if not waits or batch.source == SINGLE_PODS:
-        return explain_pods(model, snapshot)
+        return explain_pods(model, snapshot, namespace=namespace)
     causes = group_causes(snapshot, scheduler, batch)
-    answer = explain_pods(model, snapshot, causes.by_pod)
+    answer = explain_pods(model, snapshot, causes.by_pod, namespace)
     return replace(answer, findings=(*answer.findings, *causes.missing_queues))
 
 
@@ -378,6 +422,10 @@ def _explain_priority(
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
     """Return why `found`, which controls no pods itself, cannot be explained."""
     if not is_custom(found.kind.api_version):
+        if found.kind is SERVICE and (pods := _selected(found, inventory)):
+            return (
+                f"a Service cannot be explained; its pods are those of {listed(pods, _NAMED_MAX)}"
+            )
         known = ", ".join(kind.kind for kind in _EXPLAINED)
         return f"a {found.kind.kind} cannot be explained; only {known}, PodGroup, Queue"
     spec = found.value.get("spec")
@@ -394,15 +442,37 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
     return f"{found.title} has no pods to explain"
 
 
+def _selected(service: Manifest, inventory: Inventory) -> list[str]:
+    """Return the workloads, and the pods without workloads, that `service` selects."""
+    selector = mapping(service.value, "spec", "selector")
+    if not selector:
+        return []
+    near = [
+        one
+        for one in chain.from_iterable(map(inventory.of_kind, (POD, *WORKLOADS)))
+        if one.ref.namespace == service.ref.namespace
+    ]
+    pods = (one.pod for one in near if one.kind is POD)
+    found = {workload_of(pod) for pod in pods if selector.items() <= pod.metadata.labels.items()}
+    for one in near:  # a workload that has no pods yet
+        if one.kind is not POD and controller_of(one.metadata) is None:
+            labels = mapping({"template": one.pod_template}, "template", "metadata", "labels")
+            if selector.items() <= labels.items():
+                found.add(WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name))
+    return sorted(map(str, found))
+
+
 def group_to_explain(
     snapshot: Snapshot,
     files: Sequence[str],
     target: str,
     scheduler: SchedulerConfig,
     batch: BatchOptions,
+    namespace: str = "",
 ) -> tuple[Snapshot, str] | None:
     """Return (snapshot with the objects of `files`, name of the group or pod to explain).
 
+    `namespace` is the value of --namespace, or "".
     `target` names a group, or a pod or workload that the batch scheduler schedules. "" means the
     only pod or workload of the files. The snapshot includes the pods that new workloads would
     create. Return None for any other target. Also return None for "" if the files do not have
@@ -415,7 +485,8 @@ def group_to_explain(
         )
         raise InputError(target, problem)
     inventory = snapshot.inventory()
-    written = _written(files, inventory)
+    written = _written(files, inventory, namespace)
+    target = Inventory(written).qualified(SOURCE, target, namespace)
     added = [one for one in written if not inventory.get(one.kind, one.ref.namespace, one.ref.name)]
     members = {one.identity: _first_pods(one) for one in added if one.kind in WORKLOADS}
     added += [pod for pods in members.values() for pod in pods]
@@ -494,9 +565,11 @@ def refused_pods(
 
 
 def new_pod_to_explain(
-    snapshot: Snapshot, files: Sequence[str], target: str
+    snapshot: Snapshot, files: Sequence[str], target: str, namespace: str = ""
 ) -> tuple[Snapshot, NewPods]:
     """Return (snapshot, the new pod that `files` describe).
+
+    `namespace` is the value of --namespace, or "".
 
     The snapshot includes the new objects of `files`, except pods and workloads.
 
@@ -504,7 +577,8 @@ def new_pod_to_explain(
     InputError.
     """
     inventory = snapshot.inventory()
-    written = _written(files, inventory)
+    written = _written(files, inventory, namespace)
+    target = Inventory(written).qualified(SOURCE, target, namespace)
     candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
     chosen = _chosen(written, candidates, files, target)
     if chosen.kind is POD and inventory.get(POD, chosen.ref.namespace, chosen.ref.name):
@@ -548,19 +622,22 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
     ]
 
 
-def _written(files: Sequence[str], inventory: Inventory) -> list[Manifest]:
+def _written(files: Sequence[str], inventory: Inventory, namespace: str) -> list[Manifest]:
     """Return the objects of `files`, and the objects that simulate their Volcano Jobs and JobSets.
 
-    `inventory` are the objects of the cluster.
+    `inventory` are the objects of the cluster. `namespace` is the value of --namespace, or "".
     Raises InputError, also for unknown kinds and fields, and for fields of a wrong type. InputError
     is also raised for pods and workloads that the API server refuses, and for too many pods.
     """
-    written = manifests_to_apply(document for path in files for document in read(path))
+    written = manifests_to_apply(
+        (document for path in files for document in read(path)), namespace or DEFAULT_NAMESPACE
+    )
+    refuse_other_namespaces((one for one, _ in written), namespace)
     refuse_malformed_fields((one for one, _ in written), inventory=inventory)
     classes = priorities_in(inventory.of_kind(PRIORITY_CLASS), (one for one, _ in written))
     parts = (part for one, value in written for part in owned_by(one, value, priorities=classes))
     taken = {one.ref for one, _ in written}
-    more = manifests_to_apply(without_repeated_services(parts))
+    more = manifests_to_apply(without_repeated_services(parts), namespace or DEFAULT_NAMESPACE)
     refuse_malformed_fields(one for one, _ in more)
     written += [each for each in more if each[0].ref not in taken or not may_exist(each[0])]
     found = [one for one, _ in written]

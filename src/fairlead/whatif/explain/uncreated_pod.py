@@ -75,10 +75,11 @@ class AwaitedEnd(Struct, frozen=True):
 
 
 def uncreated_rows(
-    model: ClusterModel, inventory: Inventory, held: Sequence[AwaitedEnd]
+    model: ClusterModel, inventory: Inventory, held: Sequence[AwaitedEnd], namespace: str = ""
 ) -> list[Row]:
     """Return a row for each workload of `inventory` that lacks pods.
 
+    If `namespace` is set, only its workloads get rows.
     `held` is the result of `held_pods`. A StatefulSet has a row for each reason why its pods are
     held. The workload that lacks the most pods comes first. A Deployment gets the row, not its
     ReplicaSet. A workload without a status gets a row only if the API server would refuse its next
@@ -95,6 +96,8 @@ def uncreated_rows(
         held_by[each.owner].append(each)
     for one in _workloads(inventory):
         if one.metadata.deletion_timestamp or one.ref.namespace in ending:
+            continue
+        if namespace not in ("", one.ref.namespace):
             continue
         status, refusal = mapping(one.value, "status"), refusals.get(one.ref, "")
         own = replica_sets.get(one.identity, [])
@@ -117,16 +120,18 @@ def uncreated_rows(
     return sorted(rows, key=lambda row: (-row["pods"], row["workload"]))
 
 
-def held_pods(model: ClusterModel, inventory: Inventory) -> list[AwaitedEnd]:
+def held_pods(model: ClusterModel, inventory: Inventory, namespace: str = "") -> list[AwaitedEnd]:
     """Return the terminating pods that do not end and whose names StatefulSets need for new pods.
 
-    A StatefulSet that is being deleted, or whose namespace is being deleted, creates no pods.
+    If `namespace` is set, the result has only pods of this namespace. A StatefulSet that is being
+    deleted, or whose namespace is being deleted, creates no pods.
     """
     ending = ending_namespaces(model.objects)
     return [
         held
         for one in inventory.of_kind(STATEFUL_SET)
         if not (one.metadata.deletion_timestamp or one.ref.namespace in ending)
+        and namespace in ("", one.ref.namespace)
         for held in _held_pods(model, one, inventory)
     ]
 

@@ -229,6 +229,20 @@ class Inventory:
             raise InputError(source, problem)
         return found[0] if found else None
 
+    def qualified(self, source: str, text: str, namespace: str) -> str:
+        """Return `text`, which may name an object, with `namespace` in front of the object's name.
+
+        Return `text` itself if it names no object, an object of a cluster-scoped or unknown kind,
+        or an object with its namespace, or if `namespace` is "". Raises InputError if `text`
+        contains another namespace than `namespace`.
+        """
+        parts = name_parts(text, namespace) if namespace else None
+        kind = None if parts is None else self._kind(*parts)
+        if parts is None or kind is None or not kind.namespaced:
+            return text
+        _require_namespace(source, text, parts[1], namespace)
+        return "/".join(parts)
+
     def _problem(self, text: str, namespace: str, expected: Sequence[Kind]) -> str:
         """Return why `look_up` finds no object; the parameters are those of `find`."""
         parts = name_parts(text, namespace)

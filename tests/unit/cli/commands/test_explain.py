@@ -695,3 +695,32 @@ def test_long_names_of_nodes_are_not_broken(tmp_path, capsys, monkeypatch, width
     assert out.index("infeasible nodes") > out.index("No node is large enough")
     assert ("9 nodes: " in out and "6 nodes: " in out) == (not option)
     assert len(out.splitlines()) < (110 if option else 40)
+
+
+@pytest.fixture
+def two_namespaces(tmp_path):
+    """A dump with a pending pod of the same name in each of two namespaces."""
+    pods = [{**POD, "metadata": {"name": "new", "namespace": one}} for one in ("shop", "other")]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*NODES, *pods]}))
+    return str(path)
+
+
+@pytest.mark.parametrize("target", ["pod/new", "pod/shop/new"])
+def test_the_namespace_of_an_object_can_be_an_option(two_namespaces, target, capsys):
+    assert main.run(["explain", two_namespaces, target, "-n", "shop"]) == 0
+    assert capsys.readouterr().out.startswith("shop/new: priority 0, pending")
+
+
+def test_the_pods_of_one_namespace_are_explained(two_namespaces, capsys):
+    assert main.run(["explain", two_namespaces, "pods", "--namespace", "shop", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "1 of 1 pod of namespace shop is pending."
+    assert [row["pod"] for row in found["pending"]] == ["shop/new"]
+
+
+def test_the_namespace_applies_to_new_pods_without_one(two_namespaces, tmp_path, capsys):
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps({**POD, "metadata": {"name": "newer"}}))
+    assert main.run(["explain", two_namespaces, "--apply", str(new), "-n", "shop"]) == 0
+    assert capsys.readouterr().out.startswith("shop/newer: priority 0, pending")

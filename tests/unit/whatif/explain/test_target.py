@@ -1169,6 +1169,25 @@ def test_kinds_without_an_explanation_are_refused(explained, make):
     assert explained("pod/p", make.node("a"), make.pod("p")) is None
 
 
+def test_the_error_about_a_service_names_its_workloads(explained, make):
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"app": "web"}},
+    }
+    web = replica_set(make, 1)
+    web["spec"]["template"]["metadata"] = {"labels": {"app": "web", "tier": "front"}}
+    alone = make.pod("alone")
+    alone["metadata"]["labels"] = {"app": "web"}
+    others = [make.node("a"), service, make.pod("other")]
+    with pytest.raises(InputError, match="a Service cannot be explained; only Pod, "):
+        explained("svc/web", *others)
+    says = "a Service cannot be explained; its pods are those of pod/default/alone, rs/default/web"
+    with pytest.raises(InputError, match=says):
+        explained("svc/web", *others, web, alone)
+
+
 @pytest.fixture
 def explain_file(snapshot, write):
     def explain(objects, written, target=""):

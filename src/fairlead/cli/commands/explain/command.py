@@ -39,6 +39,17 @@ def explain(
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     max_input: MaxInput = None,
+    namespace: Annotated[
+        str,
+        Parameter(
+            name=["--namespace", "-n"],
+            help="Namespace of OBJECT if OBJECT names none (default: search all namespaces). With "
+            "pods or quotas: explain only those of the namespace. With --apply: also the namespace "
+            "of the objects in FILE that have no metadata.namespace (default: 'default').",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = "",
     config: PresentConfig = None,
     plugin: Plugins = (),
     allow_extenders: AllowExtenders = False,
@@ -148,6 +159,7 @@ def explain(
     Try:
 
         fairlead explain dump.yaml pods
+        fairlead explain dump.yaml pods --namespace store
         fairlead explain dump.yaml nodes
         fairlead explain dump.yaml pod/store/web-0
         fairlead explain dump.yaml deploy/store/web
@@ -199,6 +211,7 @@ def explain(
         return explain_by_process(
             process,
             first or "",
+            namespace,
             [name for name, is_given in others.items() if is_given],
             output=output,
             all_nodes=all_nodes or output == "details",
@@ -209,6 +222,7 @@ def explain(
         source,
         connection,
         max_input,
+        namespace,
         config=config,
         plugins=plugin,
         batch=(batch_config, batch_plugin),

@@ -32,6 +32,7 @@ _WORDS: Final = {
 def explain_by_process(
     options: ProcessOptions,
     target: str,
+    namespace: str,
     incompatible: Sequence[str],
     *,
     output: AnswerFormat,
@@ -39,7 +40,7 @@ def explain_by_process(
 ) -> int:
     """Ask a `fairlead run` process to explain the pod `target`, and print the explanation.
 
-    Returns the exit code.
+    `namespace` is the value of --namespace, or "". Returns the exit code.
 
     `incompatible` contains the options that the user gave but that do not work with --process.
     Raises InputError if `incompatible` is not empty, if another option cannot be used, or if the
@@ -53,7 +54,7 @@ def explain_by_process(
     if output not in ("text", "json", "details"):
         raise InputError("--output", "must be text, details or json with --process")
     query = {
-        "pod": _pod_key(target),
+        "pod": _pod_key(target, namespace),
         "output": "json" if output == "json" else "text",
         "width": str(stdout_console().width),
         "all-nodes": "true" if all_nodes else "false",
@@ -95,13 +96,19 @@ async def _ask(config: ConnectionConfig, request: ApiRequest) -> ApiAnswer:
         return await client.exchange(request, _SECONDS_MAX)
 
 
-def _pod_key(target: str) -> str:
-    """Return NAMESPACE/NAME for `pod/NAMESPACE/NAME`, and default/NAME for `pod/NAME`."""
+def _pod_key(target: str, namespace: str) -> str:
+    """Return NAMESPACE/NAME for `pod/NAMESPACE/NAME` and `pod/NAME`.
+
+    For `pod/NAME`, NAMESPACE is `namespace`, or "default" if `namespace` is "".
+    """
     kind, *parts = target.split("/")
     if kind not in ("pod", "pods", "po") or not 1 <= len(parts) <= 2 or not all(parts):
         problem = "is not pod/NAMESPACE/NAME; --process explains only pods"
         raise InputError("arguments", problem, object_name=target)
-    return "/".join(["default", *parts][-2:])
+    if namespace and len(parts) > 1 and parts[0] != namespace:
+        problem = f"{parts[0]} is not the namespace of --namespace ({namespace})"
+        raise InputError("arguments", problem, object_name=target)
+    return "/".join([namespace or "default", *parts][-2:])
 
 
 def _connection(options: ProcessOptions) -> ConnectionConfig:

@@ -71,6 +71,7 @@ from fairlead.whatif.explain.target import (
     group_to_explain,
     new_pod_to_explain,
     refused_pods,
+    target_in_namespace,
 )
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -116,6 +117,7 @@ class ExplainRequest:
     snapshot: str | None
     connection: ConnectionOptions
     max_input: int | None
+    namespace: str = ""
     config: str | None = None
     plugins: Names = ()
     batch: tuple[str | None, Names] = (None, ())
@@ -192,13 +194,19 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         return _explain_new(
             request, snapshot, scheduler, releases, output, words, all_nodes=all_nodes
         )
+    target = target_in_namespace(target, request.namespace, snapshot)
     target = group_of_owner(target, snapshot)
     snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
     with _phase("explaining"):
         asked = with_scheduler_arguments(snapshot, _conditions(request, release))
         answer = explain_object(
-            asked, target, scheduler, request.release, BatchOptions(*request.batch)
+            asked,
+            target,
+            scheduler,
+            request.release,
+            BatchOptions(*request.batch),
+            request.namespace,
         )
     if answer is not None:
         if wants_starts:
@@ -233,14 +241,15 @@ def _explain_new(
 ) -> int:
     """Explain the new pod or pod group in the files of --apply. Raises InputError."""
     batch = BatchOptions(*request.batch)
-    gang = group_to_explain(snapshot, request.apply, request.target, scheduler, batch)
+    target, namespace = request.target, request.namespace
+    gang = group_to_explain(snapshot, request.apply, target, scheduler, batch, namespace)
     if gang is not None:
         _print_unreadable(snapshot)
         with _phase("explaining"):
             group = explain_group_of(*gang, scheduler, batch)
         notes = (*group.notes, *refused_pods(snapshot, gang[0], scheduler))
         return _print_group(replace(group, notes=notes), releases, output)
-    cluster, new = new_pod_to_explain(snapshot, request.apply, request.target)
+    cluster, new = new_pod_to_explain(snapshot, request.apply, target, namespace)
     with _phase("explaining"):
         explanation = explain_new_pod(cluster, new, scheduler)
     _print_unreadable(snapshot)

@@ -1,4 +1,4 @@
-"""Checks that the namespaces of applied objects exist.
+"""Checks that the namespaces of applied objects exist, and that they are those of --namespace.
 
 Simulated admission accepts objects in missing namespaces, because many dumps have no Namespaces. If
 a dump has Namespaces, an applied object in a missing namespace is refused before the run.
@@ -8,13 +8,28 @@ upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: Admit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import SYSTEM_NAMESPACES
 from fairlead.apiserver.kind import NAMESPACE
 from fairlead.whatif.input.error import known_names
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+
+
+def refuse_other_namespaces(written: Iterable[Manifest], namespace: str) -> None:
+    """Raise InputError if an object of `written` is in another namespace than `namespace`.
+
+    `namespace` is the value of --namespace; if it is "", nothing is checked.
+    """
+    # upstream: cli-runtime/pkg/resource/visitor.go: RequireNamespace
+    for manifest in written if namespace else ():
+        if manifest.ref.namespace not in {"", namespace}:
+            raise manifest.refuse(
+                f"{manifest.ref.namespace} is not the namespace of --namespace ({namespace}); "
+                "kubectl apply refuses this",
+                field="metadata.namespace",
+            )
 
 
 def refuse_absent_namespaces(new: Sequence[Manifest], inventory: Inventory) -> None:
