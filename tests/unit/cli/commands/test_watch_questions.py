@@ -17,8 +17,15 @@ from fairlead.cli import exit_code
 from fairlead.cli.commands.watch import inquiry as inquiry_module
 from fairlead.cli.commands.watch.answer_page import AnswerPage
 from fairlead.cli.commands.watch.inquiry import Answer, Inquiry
-from fairlead.cli.commands.watch.question_file import Question, QuestionFile, read_questions
+from fairlead.cli.commands.watch.question_file import (
+    INPUT_FILES,
+    NAMED_CONFIGURATIONS,
+    Question,
+    QuestionFile,
+    read_questions,
+)
 from fairlead.cli.commands.watch.run import _token
+from fairlead.cli.main import documented_app
 from fairlead.cli.own_command import Completed
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
@@ -65,6 +72,33 @@ def test_malformed_questions_are_refused(tmp_path, text, said):
     with pytest.raises(InputError) as refusal:
         read(tmp_path, text)
     assert said in str(refusal.value)
+
+
+def test_a_missing_file_of_a_question_is_reported_before_the_cluster_is_read(tmp_path):
+    with pytest.raises(InputError) as refusal:
+        read(tmp_path, "questions: [{name: a, ask: --drain n --apply=/no/such.yaml}]")
+    problem = "question a: questions[0].ask: --apply: /no/such.yaml: cannot be read: No such file"
+    assert str(refusal.value).startswith(f"{tmp_path}/questions.yaml: {problem}")
+
+
+def test_a_question_cannot_read_standard_input(tmp_path):
+    with pytest.raises(InputError, match="--load: cannot be standard input"):
+        read(tmp_path, "questions: [{name: a, ask: --drain n --load=-}]")
+
+
+def test_two_existing_files_of_a_question_are_accepted(tmp_path):
+    types, prices = tmp_path / "types.csv", tmp_path / "prices.csv"
+    types.touch()
+    prices.touch()
+    read(tmp_path, f"questions: [{{name: a, ask: '--drain n --instance-types {types},{prices}'}}]")
+
+
+def test_every_file_of_a_question_is_checked_or_may_be_a_name():
+    """A new option of `fairlead whatif` for a file must be added to one of the lists."""
+    arguments = documented_app()["whatif"].assemble_argument_collection(parse_docstring=False)
+    files = {one.name for one in arguments if one.parameter.metavar in ("FILE", "POLICY.yaml")}
+    outside = {"--kubeconfig", "--commands", "--against-snapshot", "--against-config"}
+    assert files - outside == {*INPUT_FILES, *NAMED_CONFIGURATIONS}
 
 
 def test_a_cluster_that_disappears_and_returns_is_reported_once(tmp_path, capsys):

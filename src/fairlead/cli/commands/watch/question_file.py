@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.cli.commands.whatif.options import RunOptions
 from fairlead.cli.main import values_of
+from fairlead.whatif.input.content import content_of
 from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
@@ -22,6 +25,19 @@ _SEVERAL_ANSWERS: Final = (
     "--change, --against-snapshot and --against-config compare several answers; write a question "
     "for each answer"
 )
+# Options whose values are paths of input files.
+INPUT_FILES: Final = (
+    "--apply",
+    "--descheduler",
+    "--instance-types",
+    "--kwok-stages",
+    "--load",
+    "--node-groups",
+    "--node-pools",
+    "--runtimes",
+)
+# Options whose values are paths of input files, or names of objects or of built-in configurations.
+NAMED_CONFIGURATIONS: Final = ("--batch-config", "--config", "--new-batch-config", "--new-config")
 _INFORMATION: Final = ("--help", "-h", "--version")
 _SNAPSHOT: Final = "snapshot.json"  # a placeholder for the snapshot; no such file is read
 
@@ -71,6 +87,7 @@ def read_questions(path: str) -> QuestionFile:
             raise InputError(path, problem, field=f"{field}.name")
         question = Question(one.name, _words(path, f"{field}.ask", one.ask))
         _refuse_unknown_options(path, f"{field}.ask", question)
+        _refuse_unreadable_files(path, f"{field}.ask", question)
         questions[one.name] = question
     return QuestionFile(tuple(questions.values()), every_s)
 
@@ -92,6 +109,36 @@ def _refuse_unknown_options(path: str, field: str, question: Question) -> None:
         raise InputError(path, str(cause), object_name=what, field=field) from None
     if "comparison" in values:
         raise InputError(path, _SEVERAL_ANSWERS, object_name=what, field=field)
+
+
+def _refuse_unreadable_files(path: str, field: str, question: Question) -> None:
+    """Raise InputError if an input file of `question` cannot be read.
+
+    Without this check, the file would be missed only after the first read of the cluster.
+    """
+    what = f"question {question.name}"
+    for option, value in _values(question.words):
+        if option in INPUT_FILES and value == "-":
+            problem = f"{option}: cannot be standard input, which is read only once"
+            raise InputError(path, problem, object_name=what, field=field)
+        # TYPES,PRICES names two files.
+        names = value.split(",") if option == "--instance-types" else [value]
+        for name in names if option in INPUT_FILES else ():
+            try:
+                content_of(Path(name), is_copied=True)
+            except InputError as cause:
+                problem = f"{option}: {cause}"
+                raise InputError(path, problem, object_name=what, field=field) from None
+
+
+def _values(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield (option, value) for each of `words` that is an option, and its value.
+
+    An option without a value is yielded with the next option.
+    """
+    for word, after in zip(words, (*words[1:], ""), strict=True):
+        option, is_joined, value = word.partition("=")
+        yield option, value if is_joined else after
 
 
 def _words(path: str, field: str, text: str) -> tuple[str, ...]:
