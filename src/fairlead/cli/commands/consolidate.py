@@ -11,8 +11,8 @@ from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, named, number_or_percentage, repeatable
 from fairlead.cli.options.plan import (
     PRESENT_DEFAULTS,
-    AutoscalerRule,
     DrainPace,
+    NodeRule,
     PresentOptions,
     SnapshotSource,
 )
@@ -30,7 +30,7 @@ def consolidate(
         ),
     ] = (),
     ignore: Annotated[
-        tuple[AutoscalerRule, ...],
+        tuple[NodeRule, ...],
         repeatable(
             "RULE",
             "Ignore one of the rules by which autoscalers keep a node. 'annotations': annotations "
@@ -38,7 +38,7 @@ def consolidate(
             "with hostPath volumes, or with emptyDir volumes that are not in memory. 'unmanaged': "
             "pods without a controller, or whose controller is a custom resource. 'system-pods': "
             "pods in kube-system that have no disruption budget and were created within the last "
-            "hour.",
+            "hour. 'waiting-gangs': waiting members of gangs, for which the plan keeps room.",
         ),
     ] = (),
     instance_types: Annotated[
@@ -71,10 +71,11 @@ def consolidate(
 
     A node must stay if a node autoscaler would keep it because of annotations, local storage, pods
     without a controller, disruption budgets, or a lack of room on other nodes. Nodes of the control
-    plane always stay. For each node that must stay, the answer lists the causes, the responsible
-    objects, and changes that remove the causes. Then the command simulates drains of the nodes that
-    can be removed. It reports the fastest safe drain, with its kubectl commands. The help text of
-    `fairlead drain-plan` states when a drain is safe.
+    plane always stay. Nodes also stay if members of a waiting gang have room only there. For each
+    node that must stay, the answer lists the causes, the responsible objects, and changes that
+    remove the causes. Then the command simulates drains of the nodes that can be removed. It
+    reports the fastest safe drain, with its kubectl commands. The help text of `fairlead
+    drain-plan` states when a drain is safe.
 
     The command tries the most promising plans, not all plans. So a plan that saves more can exist.
     The answer gives an upper bound: no plan can remove more nodes than this.
@@ -109,14 +110,20 @@ def consolidate(
         consolidate_safely,
         machines,
     )
+    from fairlead.whatif.planner.node_drain.autoscaler_rule import IgnoredRule
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
     require_pace("--max", most)
     require_pace("--max-unavailable", max_unavailable)
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress)
+        keeps_room = IgnoredRule.WAITING_GANGS not in ignore
+        read = read_plan_input(
+            snapshot, connection, present, release, progress, places_gangs=keeps_room
+        )
         types = read.instance_types(instance_types)
         model, planner = read.model, read.planner()
+        if keeps_room:
+            planner.keep_room_for_gangs()
         rules = read.autoscaler_rules(ignore)
         named = read.nodes("--nodes", nodes) if nodes else [one.name for one in model.table.nodes()]
         names = machines(model, named, "--nodes" if nodes else read.snapshot.source)

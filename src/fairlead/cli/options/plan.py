@@ -38,6 +38,9 @@ DrainPace = Annotated[
 AutoscalerRule = Literal["annotations", "local-storage", "unmanaged", "system-pods"]
 """A rule by which autoscalers keep a pod where it is."""
 
+NodeRule = Literal["annotations", "local-storage", "unmanaged", "system-pods", "waiting-gangs"]
+"""A rule by which a plan keeps a node."""
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)

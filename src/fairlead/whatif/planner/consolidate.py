@@ -49,6 +49,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
     NOT_OF_KUBECTL,
     RULE_OF,
     AutoscalerRules,
+    IgnoredRule,
 )
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
 from fairlead.whatif.planner.node_drain.drain_command import delete_step, drain_steps
@@ -82,6 +83,7 @@ from fairlead.whatif.planner.removal_search import (
     jobs_of,
     refusal_blockers,
 )
+from fairlead.whatif.planner.waiting_pods import WaitingGang
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -131,6 +133,8 @@ class ConsolidationPlan(Struct):
     choice: RemovalChoice = field(default_factory=RemovalChoice)
     # The labels of the chosen nodes.
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # The waiting gangs for whose members the plan keeps room.
+    gangs: Sequence[WaitingGang] = ()
 
     @property
     def most(self) -> int:
@@ -217,6 +221,7 @@ class ConsolidationSearch:
             has_autoscaler=not self._rules.is_assumed,
             choice=choice,
             labels={name: self._planner.model.node(name).labels for name in choice.chosen},
+            gangs=self._planner.gangs,
         )
 
     def explained(self, found: ConsolidationPlan) -> ConsolidationPlan:
@@ -236,7 +241,13 @@ class ConsolidationSearch:
         blocker_by_node = failed | stuck
         return replace(
             found,
-            blockers=[*blockers, *_with_remedies(planner, plan, [*unplaced, *also_unplaced])],
+            blockers=[
+                _of_waiting_gang(one) if one.pod in planner.reserved else one
+                for one in (
+                    *blockers,
+                    *_with_remedies(planner, plan, [*unplaced, *also_unplaced]),
+                )
+            ],
             needed=needed,
             needed_anyway=needed_anyway,
             blocker_by_node={
@@ -392,6 +403,15 @@ def _with_remedies(
                 yield one
 
 
+def _of_waiting_gang(blocker: Blocker) -> Blocker:
+    """Return `blocker`, about a waiting pod that fits no other node, with the cause WAITING_GANG.
+
+    `edit` is left out, because it would only move the pod's room to another node.
+    """
+    why = f"a waiting pod of the gang has room only here ({blocker.why})"
+    return replace(blocker, cause=BlockCause.WAITING_GANG, why=why, edit="")
+
+
 def _rule_blockers(
     planner: DrainPlanner, rules: AutoscalerRules, jobs: JobRoom, name: str
 ) -> list[Blocker]:
@@ -433,6 +453,10 @@ def consolidate_answer(
         "bound_by": found.bound.binds,
         "needed": found.needed,
         "needed_anyway": found.needed_anyway,
+        "waiting_gangs": [
+            {"workload": one.workload, "waiting": one.waiting, "fitting": len(one.fitting)}
+            for one in found.gangs
+        ],
         "saving_per_hour": round(found.saving, 4) if found.prices else None,
         "saving_per_month": round(found.saving * HOURS_PER_MONTH, 2) if found.prices else None,
         "at_once": None if best is None else best.pace.max_unavailable,
@@ -556,6 +580,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         rest = f"{found.untried:,} {were} not tried"
         sentences.append(f"--max ended the search at {counted(found.limit or 0, 'node')}; {rest}.")
     sentences += _other_nodes(found)
+    sentences += _kept_room(found)
     if found.left_out:
         verb = "is" if found.left_out == 1 else "are"
         sentences.append(f"{counted(found.left_out, 'virtual node')} {verb} left out.")
@@ -596,6 +621,27 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
             f"{listed(anyway)} would have to stay even if nothing blocked {them}. After the "
             f"removal of the others, {their} pods would not all fit elsewhere."
         )
+
+
+def _kept_room(found: ConsolidationPlan) -> Iterator[str]:
+    """Yield a sentence about the waiting gangs for whose members the plan keeps room.
+
+    If this room keeps no node by itself, the sentence names the option that gives up the room. If
+    it keeps a node, `_rules_to_ignore` names the option.
+    """
+    if not found.gangs:
+        return
+    parts = []
+    for gang in found.gangs:
+        fits, which = len(gang.fitting), f"the {counted(gang.waiting, 'waiting pod')}"
+        parts.append(
+            f"{which if fits == gang.waiting else f'{fits:,} of {which}'} of {gang.workload}"
+        )
+    is_one = [gang.waiting for gang in found.gangs] == [1]
+    start = "starts only with its" if is_one else "start only with their"
+    keeps_nodes = any(one.cause is BlockCause.WAITING_GANG for one in found.blockers)
+    option = "" if keeps_nodes else f"; --ignore {IgnoredRule.WAITING_GANGS} does not"
+    yield f"The plan keeps room for {listed(parts)}, which {start} gang{option}."
 
 
 def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:

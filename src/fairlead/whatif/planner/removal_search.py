@@ -177,7 +177,7 @@ class RemovalSearch:
         self._progress.begin("trying sets of nodes", len(sets))
         for number, names in enumerate(sets):
             self._progress.reach(number, 0)
-            cycles += sum(len(planner.evicted(name)) for name in names)
+            cycles += sum(len(planner.moving(name)) for name in names)
             if cycles > _CYCLES_MAX:
                 return None
             found = self._with_set(names, limit)
@@ -229,7 +229,7 @@ class RoomTable:
         model, table = planner.model, planner.model.table
         table.widen()
         moving = {
-            name: [model.as_replacement(pod) for pod in planner.replaced(planner.evicted(name))]
+            name: [model.as_replacement(pod) for pod in planner.replaced(planner.moving(name))]
             for name in names
         }
         is_open = table.alive & (table.allowed_pods > 0)

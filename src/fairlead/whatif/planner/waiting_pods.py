@@ -1,4 +1,8 @@
-"""Places the waiting pods of a snapshot, as the scheduler would before any new pod arrives."""
+"""Places the waiting pods of a snapshot, as the scheduler would before any new pod arrives.
+
+`place_waiting_pods` places the pods that can start now. `place_waiting_gangs` places further pods
+to keep room for them: the members of gangs, which start only together.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from fairlead.api.text.count import counted
 from fairlead.engine.plugins.gang_scheduling import gang_minimum
 from fairlead.engine.scheduling.decision import Decision, Placement
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 
 
@@ -90,6 +95,42 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
                 waited.update([replacement.id] if has_waited else ())
                 heappush(queue, (-victim.priority, next(numbers), replacement))
     return counts
+
+
+class WaitingGang(Struct, frozen=True):
+    """The `waiting` pods of the gang of a workload, and the keys of those that have room now."""
+
+    workload: str
+    waiting: int
+    fitting: tuple[str, ...]
+
+
+def place_waiting_gangs(model: ClusterModel) -> list[WaitingGang]:
+    """Place the waiting members of gangs in the model as far as they fit, without preemption.
+
+    The gangs are those of the batch scheduler, and those for which `place_waiting_pods` found too
+    little room. Gangs that fit as a whole come before the others. Return the gangs of which at
+    least one waiting member fits.
+    """
+    gangs: dict[str, list[PodInfo]] = defaultdict(list)
+    for pod in model.waiting_pods(with_batch=True):
+        if model.is_batch(pod) or model.gang_of(pod) is not None:
+            gangs[str(workload_of(pod.pod))].append(pod)
+    fitting: dict[str, list[str]] = {}
+    for workload, pods in gangs.items():
+        with model.hypothesis() as trial:
+            if all(isinstance(model.schedule(pod), Placement) for pod in pods):
+                fitting[workload] = [pod.key for pod in pods]
+                trial.commit()
+    for workload, pods in gangs.items():
+        if workload not in fitting:
+            placed = (pod for pod in pods if isinstance(model.schedule(pod), Placement))
+            fitting[workload] = [pod.key for pod in placed]
+    return [
+        WaitingGang(workload, len(pods), tuple(fitting[workload]))
+        for workload, pods in gangs.items()
+        if fitting[workload]
+    ]
 
 
 def _place_together(

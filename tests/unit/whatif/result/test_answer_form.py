@@ -200,6 +200,10 @@ CASES = (
     (shop, "consolidate DUMP"),
     (half_full, "consolidate DUMP"),
     (blocked, "consolidate DUMP"),
+    (
+        lambda make: [make.node(), make.pod(owner="train", schedulerName="volcano")],
+        "consolidate DUMP",
+    ),
     (shop, "drain-plan DUMP"),
     (shop, "drain-plan DUMP --nodes a --nodes b --nodes c"),
     (shop, "drain-plan DUMP --nodes a --for 5m"),

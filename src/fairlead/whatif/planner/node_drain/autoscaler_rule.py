@@ -52,12 +52,13 @@ NO_SCALE_DOWN: Final = f"{ANNOTATION_PREFIX}scale-down-disabled"
 
 
 class IgnoredRule(StrEnum):
-    """A group of rules that a plan can ignore, as `kubectl drain` does with its flags."""
+    """A group of rules that a plan can ignore, as `kubectl drain` does."""
 
     ANNOTATIONS = "annotations"
     LOCAL_STORAGE = "local-storage"
     UNMANAGED = "unmanaged"
     SYSTEM_PODS = "system-pods"
+    WAITING_GANGS = "waiting-gangs"
 
 
 RULE_OF: Final = {
@@ -66,6 +67,7 @@ RULE_OF: Final = {
     BlockCause.NOT_REPLICATED: IgnoredRule.UNMANAGED,
     BlockCause.CUSTOM_CONTROLLER: IgnoredRule.UNMANAGED,
     BlockCause.SYSTEM_POD: IgnoredRule.SYSTEM_PODS,
+    BlockCause.WAITING_GANG: IgnoredRule.WAITING_GANGS,
 }
 
 

@@ -69,7 +69,12 @@ from fairlead.whatif.planner.node_drain.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.replacement_admission import ReplacementAdmission
 from fairlead.whatif.planner.node_drain.second_replica import SecondReplicas
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
-from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place_waiting_pods
+from fairlead.whatif.planner.waiting_pods import (
+    WaitingGang,
+    WaitingPodCounts,
+    place_waiting_gangs,
+    place_waiting_pods,
+)
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
 from fairlead.whatif.snapshot.served_kind import is_custom
 
@@ -120,6 +125,7 @@ class BlockCause(StrEnum):
     NOT_REPLICATED = "no controller would replace the pod"
     CUSTOM_CONTROLLER = "a custom resource controls the pod"
     SYSTEM_POD = "a pod of kube-system without a budget"
+    WAITING_GANG = "a waiting gang needs its room"
     OTHER_RULE = "a rule of the autoscaler"
 
 
@@ -230,7 +236,7 @@ class DrainPlanner:
     move to a drained node, even if the pod tolerates the taint of cordoned nodes. If
     `ignores_negative` is set, pods with a negative priority may be preempted or stay pending.
     `waiting` counts the pods that waited in the snapshot. `at_rest` places them before any node is
-    emptied.
+    emptied. `gangs` have members for which room is kept (`keep_room_for_gangs`).
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
@@ -241,6 +247,9 @@ class DrainPlanner:
         self.deletes_nodes = False
         self.ignores_negative = True
         self.waiting = WaitingPodCounts()
+        self.gangs: list[WaitingGang] = []
+        # The keys of the members of `gangs` that have a node only in the model.
+        self.reserved: frozenset[str] = frozenset()
         # The failures that each Job of the model can still have before any pod is evicted.
         self.jobs = JobRoom(model.current_objects(), model.now, model.stop_exit_code)
         self.admission = ReplacementAdmission(model)
@@ -255,8 +264,21 @@ class DrainPlanner:
         planner.waiting = waiting
         return planner
 
+    def keep_room_for_gangs(self) -> None:
+        """Keep room for the waiting members of gangs, as far as they fit now.
+
+        The members get a node in the model, so nodes can be emptied only if the other nodes have
+        room for the members. But the members are not on their nodes yet, so no drain evicts them.
+        """
+        self.gangs = place_waiting_gangs(self.model)
+        self.reserved = frozenset(key for gang in self.gangs for key in gang.fitting)
+
     def evicted(self, node: str) -> list[PodInfo]:
         """Return the pods that a drain of `node` evicts or waits for, in queue order."""
+        return [pod for pod in self.moving(node) if pod.key not in self.reserved]
+
+    def moving(self, node: str) -> list[PodInfo]:
+        """Return the pods of `evicted`, and the `reserved` pods of `node`, in queue order."""
         pods = self.model.node(node).pods.values()
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
@@ -336,7 +358,7 @@ class DrainPlanner:
         it requires that other orders are tried.
         """
         reorders = self.reorders if reorders is None else reorders
-        model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
+        model, pods, first = self.model, self.moving(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
         tried = set[tuple[str, ...]]()
         while True:
@@ -372,7 +394,7 @@ class DrainPlanner:
             return None
         if self.reorders:
             return self.empty(node)
-        pods = self.evicted(node)
+        pods = self.moving(node)
         with self.model.hypothesis() as supposed:
             self.clear(node, pods)
             found = self._move(node, pods, ())
@@ -409,23 +431,26 @@ class DrainPlanner:
     def replaced(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
         """Return the `pods` that a controller replaces if a drain evicts all of `pods`.
 
-        Evictions on other nodes are not counted as failures of Jobs. Pods whose replacements the
-        API server refuses are left out.
+        `reserved` pods are included, because they need a place on another node, too. Evictions on
+        other nodes are not counted as failures of Jobs. Pods whose replacements the API server
+        refuses are left out.
         """
         pods = list(pods)
         failing, refused = self._failing(pods), self.refused(pods)
         return [
             pod
             for pod in pods
-            if is_placed_anew(pod) and pod.key not in failing and pod.key not in refused
+            if pod.key in self.reserved
+            or (is_placed_anew(pod) and pod.key not in failing and pod.key not in refused)
         ]
 
     def refused(self, pods: Iterable[PodInfo]) -> dict[str, str]:
         """Return {pod: reason} for the `pods` whose replacements the API server would refuse.
 
-        All `pods` are evicted. Pods that their Jobs do not replace are left out (`_failing`).
+        All `pods` are evicted. `reserved` pods and pods that their Jobs do not replace
+        (`_failing`) are left out.
         """
-        pods = list(pods)
+        pods = [pod for pod in pods if pod.key not in self.reserved]
         failing = self._failing(pods)
         return self.admission.refused(pod for pod in pods if pod.key not in failing)
 
@@ -435,7 +460,8 @@ class DrainPlanner:
         Because of the evictions of `pods`, the Job of such a pod fails, or the pod's index in the
         Job fails. A Job is written as in `ObjectError.subject`.
         """
-        found = self.jobs.failing([one.pod for one in pods if not is_leaving(one)])
+        evicted = (one for one in pods if one.key not in self.reserved)
+        found = self.jobs.failing([one.pod for one in evicted if not is_leaving(one)])
         return {pod: f"Job {job.key}" for pod, job in found.items()}
 
     def _empty_until_return(self, node: str) -> PlannedDrain | None:
@@ -549,7 +575,7 @@ class DrainPlanner:
         placed before them (`_follows`). The model does not change. This method is faster than
         `empty`.
         """
-        pods = self.evicted(node)
+        pods = self.moving(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
         if not own or self._follows(own, pods):
             return None
@@ -629,6 +655,7 @@ class DrainPlanner:
         moves: list[PodMove] = []
         victims: list[PodInfo] = []
         pending: list[PodInfo] = []
+        evicted = [pod for pod in order if pod.key not in self.reserved]
         while waiting:
             retried: list[PodInfo] = []
             unplaced: Unplaced | None = None
@@ -636,6 +663,8 @@ class DrainPlanner:
                 new, workload = self.model.replacement(pod), str(workload_of(pod.pod))
                 decision = self._schedule(new, victims)
                 if isinstance(decision, Placement):
+                    if pod.key in self.reserved:
+                        continue
                     moves.append(PodMove(pod.key, workload, node, decision.node.name))
                     continue
                 if self._may_stay_pending(pod):
@@ -651,12 +680,12 @@ class DrainPlanner:
         return PlannedDrain(
             node,
             tuple(moves),
-            self._lost(order),
-            self._charged(pods),
+            self._lost(evicted),
+            self._charged(evicted),
             tuple(first),
-            _commands_of_order(node, pods, first),
-            failing=self._failing(pods),
-            refused=self.refused(pods),
+            _commands_of_order(node, evicted, first),
+            failing=self._failing(evicted),
+            refused=self.refused(evicted),
             pending=tuple(pod.key for pod in pending),
             preempted=self._replace(victims),
         )
@@ -696,7 +725,7 @@ class DrainPlanner:
         table = self.model.table
         table.widen()
         info = self.model.node(node)
-        pods = [self.model.as_replacement(pod) for pod in self.replaced(self.evicted(node))]
+        pods = [self.model.as_replacement(pod) for pod in self.replaced(self.moving(node))]
         others = table.alive.copy()
         if not any(map(tolerates_cordon, pods)):
             others &= ~table.unschedulable

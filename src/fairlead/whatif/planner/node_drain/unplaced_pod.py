@@ -116,7 +116,7 @@ class _Trials:
         self.node = node
         self.returns = returns
         self._drained_node = planner.model.node(node).node
-        self._pods = planner.evicted(node)
+        self._pods = planner.moving(node)
         # by the workload placed first
         self._stuck_with_new_node: dict[str, frozenset[str]] = {}
 

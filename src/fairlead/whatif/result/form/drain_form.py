@@ -342,6 +342,14 @@ class RemovalForm(Struct, forbid_unknown_fields=True):
     gone: Annotated[int, about("number of pods in `lost`")]
 
 
+class WaitingGangForm(Struct, forbid_unknown_fields=True):
+    """A gang with waiting pods for which a plan keeps room."""
+
+    workload: Annotated[str, about("the workload of the pods")]
+    waiting: Annotated[int, about("number of waiting pods")]
+    fitting: Annotated[int, about("number of these pods for which there is room now")]
+
+
 class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     """`fairlead consolidate`: which nodes can be removed."""
 
@@ -372,6 +380,10 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
             "blocked nodes that would have to stay even if nothing blocked them, "
             "because other nodes have too little room for their pods"
         ),
+    ]
+    waiting_gangs: Annotated[
+        list[WaitingGangForm],
+        about("gangs with waiting pods for which the plan keeps room, unless it ignores them"),
     ]
     saving_per_hour: Annotated[
         float | None, about("price of the removed nodes per hour; `null` if no prices are known")
