@@ -18,6 +18,7 @@ from fairlead.api.json import items
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.framework.diagnosis import GROUP_UNSCHEDULABLE
 from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.next_steps.new_nodes import (
     APART,
@@ -151,12 +152,14 @@ def _more_for_rivals(
     Pods that wait even without the change may be placed on the new nodes first. So the further
     nodes have room for all pods that lack room in the trial `best`. There are up to TRIES_MAX
     trials, because the new nodes may let further pods be created. Nothing is tried if some of the
-    nodes stay unused. More room does not help pods that topology spread keeps off the new nodes,
-    except if they are spread over nodes.
+    nodes stay unused, except if gangs wait: a gang uses no node before all its members have room.
+    More room does not help pods that topology spread keeps off the new nodes, except if they are
+    spread over nodes.
     """
     last = best
     for _ in range(TRIES_MAX):
-        more = None if last.unused else _with_further_nodes(last, added, context)
+        is_useless = last.unused and not _has_waiting_gangs(last)
+        more = None if is_useless else _with_further_nodes(last, added, context)
         if more is None or best.gain == waiting:
             break
         found = _tried_nodes(more, added, context)
@@ -168,6 +171,13 @@ def _more_for_rivals(
     return best
 
 
+def _has_waiting_gangs(tried: _TriedNodes) -> bool:
+    """Return whether pods wait in the trial `tried` because other members of their gang wait."""
+    outcome = tried.effect.changed
+    in_groups = (GROUP_UNSCHEDULABLE in pod.reason for pod in outcome.pending)
+    return outcome.jobs.waiting_count > 0 or any(in_groups)
+
+
 def _with_further_nodes(tried: _TriedNodes, added: int, context: StepContext) -> NewNodes | None:
     """Return the new nodes of `tried`, and further copies for the pods that lack room in the trial.
 
@@ -175,6 +185,8 @@ def _with_further_nodes(tried: _TriedNodes, added: int, context: StepContext) ->
     only, the further copies are of these zones: rules may keep the pods off the other zones.
     Pods that are spread over single nodes get one more node each. `added` is the number of nodes
     that the user's what-if adds. The result is None if no copy can take any of the pods.
+
+    The further copies are for all members of gangs that wait, so the unused nodes are subtracted.
     """
     if apart := sum(_spread_over_nodes(pod, context) for pod in _spread_pods(tried)):
         return NewNodes(tried.nodes.count + apart, tried.nodes.like)
@@ -183,8 +195,10 @@ def _with_further_nodes(tried: _TriedNodes, added: int, context: StepContext) ->
     full = [one for one in nodes if not _has_room(tried, one.zone)]
     more = _for_pods_that_still_wait(tried, full or nodes, context)
     if more is None or not full or len(full) == len(nodes):
-        count = 0 if more is None else tried.nodes.count + more.count
-        return NewNodes(count, tried.nodes.like) if count else None
+        if more is None:
+            return None
+        further = max(1, more.count - tried.unused)
+        return NewNodes(tried.nodes.count + further, tried.nodes.like)
     from fairlead.whatif.next_steps.node_kinds import mixed  # noqa: PLC0415 - rarely needed
 
     present = NewNodes(added + tried.nodes.count, tried.nodes.like)
@@ -215,9 +229,11 @@ def _for_pods_that_still_wait(
     """Return further copies of one of `nodes` for the pods that lack room in the trial `tried`.
 
     The result is None if no copy can take any of these pods. Either all pods of a workload count,
-    or no pod of it.
+    or no pod of it. The nodes of the trial were chosen for the workloads whose pods wait because of
+    the change, so copies of `nodes` are assumed to admit these pods.
     """
     outcome = tried.effect.changed
+    covered = {pod.workload for pod in context.answer.difference.pending}
     known = (*context.answer.without.nodes, *outcome.nodes)
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     spread = {pod.key for pod in _spread_pods(tried)}
@@ -226,11 +242,12 @@ def _for_pods_that_still_wait(
         by_workload.setdefault(pod.workload, []).append(pod)
     fitting = [
         pod
-        for pods in by_workload.values()
-        if new_nodes_for(pods[:1], nodes, known) is not None
+        for workload, pods in by_workload.items()
+        if new_nodes_for(pods[:1], nodes, known, admits=workload in covered) is not None
         for pod in pods
     ]
-    return new_nodes_for(fitting, nodes, known)
+    admits = any(pod.workload in covered for pod in fitting)
+    return new_nodes_for(fitting, nodes, known, admits=admits)
 
 
 def _rivals(tried: _TriedNodes, context: StepContext) -> list[PodEnd]:

@@ -2817,6 +2817,35 @@ def test_members_of_a_gang_for_which_nodes_have_room_need_no_new_node(snapshot, 
     assert [code for _, code in steps_of(answer)] == ["--add-nodes 1 --like a"]
 
 
+def test_further_nodes_are_tried_if_another_gang_leaves_too_few_of_them(snapshot, make):
+    """The oldest gang waits for two nodes and takes two of the five: g starts, h needs two.
+
+    All nodes have a taint, and h never ran on a node of g, of which the new nodes are copies.
+    """
+    objects = []
+    for name, where, hour in (("rival", ("", ""), 1), ("g", "ab", 2), ("h", "de", 3)):
+        meta = {"name": name, "namespace": "default"}
+        meta["creationTimestamp"] = f"2025-12-31T0{hour}:00:00Z"
+        api, spec = "scheduling.volcano.sh/v1beta1", {"minMember": 2}
+        objects.append({"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec})
+        for number, node in enumerate(where):
+            pod = make.pod(
+                f"{name}-{number}", node_name=node, owner=name, cpu="4", schedulerName="volcano",
+                tolerations=[{"key": "gpu", "operator": "Exists"}],
+            )  # fmt: skip
+            pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": name}
+            pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}] if node else []
+            objects.append(pod)
+    nodes = [make.node(name) for name in "abcde"]
+    for node in nodes:
+        node["spec"] = {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
+    answer = what_if(snapshot(*nodes, *objects), ClusterChange(drain=("a", "b", "d", "e")))
+    assert len(answer.difference.pending) == 4
+    rival = "default/rival-1, pending anyway, takes room there"
+    step = f"ask again with 5 more nodes like a; fewer may be enough; {rival}"
+    assert steps_of(answer) == [(step, "--add-nodes 5 --like a")]
+
+
 @pytest.mark.parametrize(
     ("lasts", "horizon", "longer"),
     [
