@@ -48,7 +48,7 @@ def test_the_figures_are_those_of_gangs(page, reports):
         "Finished 298 all members ran at the same time",
         "Broken 0 members were preempted, and too few kept running",
         "Lost GPU hours 812 used by members that were preempted",
-        "Idle GPU hours 0 held by gangs with too few running members",
+        "Idle GPU hours 0.1 held by gangs with too few running members",
     ]
 
 

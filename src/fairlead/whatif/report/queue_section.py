@@ -108,8 +108,8 @@ def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:
         "gangs": found.gangs,
         "finished": found.finished,
         "broken": found.broken,
-        "lost_hours": round(found.lost.get(resource, 0) / scale / _HOUR, 1),
-        "incomplete_hours": round(found.incomplete.get(resource, 0) / scale / _HOUR, 1),
+        "lost_hours": round(found.lost.get(resource, 0) / scale / _HOUR, 3),
+        "incomplete_hours": round(found.incomplete.get(resource, 0) / scale / _HOUR, 3),
     }
 
 

@@ -43,7 +43,7 @@ def queues_report() -> ReportData:
                 "finished": 298,
                 "broken": 0,
                 "lost_hours": 812.4,
-                "incomplete_hours": 0.0,
+                "incomplete_hours": 0.136,
             },
         },
         "waiting_groups": [

@@ -1,7 +1,7 @@
 // Batch queues: the share of each queue over time, compared with the share that it deserves, key
 // figures of gangs, and the groups that wait.
 
-import { count, isNumber, percent, plural } from "./format.js";
+import { count, hours, isNumber, percent, plural } from "./format.js";
 import { h, section } from "./dom.js";
 import { stepsChart } from "./steps_chart.js";
 import { dataTable } from "./table.js";
@@ -47,21 +47,21 @@ function gangTiles({ gangs, resource }) {
   const plain = resource.slice(resource.lastIndexOf("/") + 1).replace(/-milli$/, "");
   const unit = plain.replace(/^[cg]pu$/, (name) => name.toUpperCase());
   const tiles = [
-    ["Gangs", gangs.gangs, "of more than one member"],
-    ["Finished", gangs.finished, "all members ran at the same time"],
-    ["Broken", gangs.broken, "members were preempted, and too few kept running", "warn"],
-    [`Lost ${unit} hours`, gangs.lost_hours, "used by members that were preempted", "warn"],
-    [`Idle ${unit} hours`, gangs.incomplete_hours, "held by gangs with too few running members", "warn"],
+    ["Gangs", gangs.gangs, count, "of more than one member"],
+    ["Finished", gangs.finished, count, "all members ran at the same time"],
+    ["Broken", gangs.broken, count, "members were preempted, and too few kept running", "warn"],
+    [`Lost ${unit} hours`, gangs.lost_hours, hours, "used by members that were preempted", "warn"],
+    [`Idle ${unit} hours`, gangs.incomplete_hours, hours, "held by gangs with too few running members", "warn"],
   ].filter(([, value]) => isNumber(value));
   return h(
     "div",
     { class: "tiles" },
-    tiles.map(([name, value, note, kind]) =>
+    tiles.map(([name, value, format, note, kind]) =>
       h(
         "div",
         { class: "tile", "data-some": kind === "warn" && value > 0 && "outage" },
         h("span", { class: "tile-name" }, name),
-        h("span", { class: "tile-value" }, count(Math.round(value))),
+        h("span", { class: "tile-value" }, format(value)),
         h("span", { class: "tile-note" }, note),
       ),
     ),
