@@ -39,6 +39,11 @@ from fairlead.whatif.snapshot.served_kind import full_kind, is_custom
 
 _NAMED_MAX: Final = 3
 _VOLCANO_JOB: Final = "Job.batch.volcano.sh"
+_LEADER_WORKER_SET: Final = "LeaderWorkerSet"
+# The label of the pods of a LeaderWorkerSet, and its default restartPolicy.
+# upstream: sigs.k8s.io/lws api/leaderworkerset/v1/leaderworkerset_types.go
+_LEADER_WORKER_SET_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
+_RECREATE_GROUP: Final = "RecreateGroupOnPodRestart"
 _EVICTED_EVENTS: Final = frozenset({"PodEvicted", "*"})
 _WIDE_ACTIONS: Final = frozenset(
     {"RestartJob", "RestartTask", "AbortJob", "TerminateJob", "CompleteJob"}
@@ -105,6 +110,7 @@ def unsimulated_controllers(
     yield from _custom_owners_of_budgets(objects, lost)
     yield from _custom_owners_of_jobs(objects, lost)
     yield from _owned_by_pods(objects, lost)
+    yield from _restarted_groups(objects, lost)
 
 
 def _loses(lost: LostPods | None, kind: str, namespace: str, name: str) -> bool:
@@ -329,8 +335,8 @@ def _custom_controllers(objects: Iterable[ApiObject]) -> set[str]:
     }
 
 
-def _owned_by_pods(manifests: Iterable[Manifest], lost: LostPods | None) -> Iterator[str]:
-    """Yield a note if pods own StatefulSets in `lost`, as the leaders of a LeaderWorkerSet do.
+def _owned_by_pods(manifests: Sequence[Manifest], lost: LostPods | None) -> Iterator[str]:
+    """Yield a note if pods in `lost` own StatefulSets, as the leaders of a LeaderWorkerSet do.
 
     upstream: sigs.k8s.io/lws pkg/controllers/pod_controller.go: Reconcile
     """
@@ -338,15 +344,56 @@ def _owned_by_pods(manifests: Iterable[Manifest], lost: LostPods | None) -> Iter
         (one, controller_of(view.metadata))
         for one in manifests
         if (view := valid_view(StatefulSet, STATEFUL_SET, one)) is not None
-        and _loses(lost, STATEFUL_SET.kind, one.ref.namespace, one.ref.name)
     )
-    owned = [
-        one.title for one, owner in controllers if owner is not None and owner.kind == POD.kind
-    ]
+    owned = {
+        (one.ref.namespace, owner.name): one.title
+        for one, owner in controllers
+        if owner is not None and owner.kind == POD.kind
+    }
+    if owned:
+        pods = {(one.ref.namespace, one.ref.name): one for one in manifests if one.kind is POD}
+        views = {key: valid_view(Pod, POD, pods[key]) for key in owned if key in pods}
+        owned = {
+            key: title
+            for key, title in owned.items()
+            if (leader := views.get(key)) is None or _loses(lost, *workload_key(leader))
+        }
     if owned:
         more = f" and {len(owned) - 1:,} more" if len(owned) > 1 else ""
         verb = "are deleted with the pods that own them" if more else "is deleted with its pod"
         yield (
-            f"{min(owned)}{more} {verb}. The controller that would create the StatefulSet again "
-            "for the new pod, such as that of LeaderWorkerSets, is not simulated."
+            f"{min(owned.values())}{more} {verb}. The controller that would create the StatefulSet "
+            "again for the new pod, such as that of LeaderWorkerSets, is not simulated."
+        )
+
+
+def _restarted_groups(manifests: Sequence[Manifest], lost: LostPods | None) -> Iterator[str]:
+    """Yield a note if LeaderWorkerSets with pods in `lost` restart whole groups of pods.
+
+    upstream: sigs.k8s.io/lws pkg/controllers/pod_controller.go: handleRestartPolicy (the leader is
+    deleted, and the garbage collector then deletes the StatefulSet of the workers)
+    """
+    policies = {
+        (one.ref.namespace, one.ref.name): text(
+            mapping(mapping(one.value, "spec"), "leaderWorkerTemplate"), "restartPolicy"
+        )
+        or _RECREATE_GROUP
+        for one in manifests
+        if one.full_kind == _LEADER_WORKER_SET
+    }
+    restarting = {key for key, policy in policies.items() if policy.startswith("RecreateGroup")}
+    if not restarting:
+        return
+    keys = (
+        (one.metadata.namespace, one.metadata.labels.get(_LEADER_WORKER_SET_NAME, ""))
+        for one in valid_views(Pod, POD, manifests)
+        if one.spec.node_name and not is_terminal(one) and _loses(lost, *workload_key(one))
+    )
+    found = sorted(restarting.intersection(keys))
+    if found:
+        names = [f"LeaderWorkerSet {namespace}/{name}" for namespace, name in found]
+        yield (
+            f"If a pod of {listed(names, _NAMED_MAX)} is evicted or deleted, all pods of its group "
+            f"are deleted and created again (restartPolicy {policies[found[0]]}). This answer "
+            "replaces only the pod itself."
         )

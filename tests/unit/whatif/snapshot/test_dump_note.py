@@ -709,6 +709,39 @@ def test_stateful_sets_of_pods_have_a_note(notes, make, names, words):
     assert words in note
 
 
+@pytest.mark.parametrize(
+    ("policy", "named"),
+    [
+        ({}, "RecreateGroupOnPodRestart"),
+        ({"restartPolicy": "RecreateGroupAfterStart"}, "RecreateGroupAfterStart"),
+        ({"restartPolicy": "None"}, ""),
+    ],
+    ids=["by default", "after the start", "only the pod"],
+)
+def test_leader_worker_sets_that_restart_whole_groups_are_named(notes, make, policy, named):
+    sets = [
+        {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet",
+            "metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"leaderWorkerTemplate": policy},
+        }
+        for name in ("vllm", "without-pods")
+    ]
+    leaders = make.workload("StatefulSet", "vllm", replicas=0)
+    owner = {"apiVersion": sets[0]["apiVersion"], "kind": "LeaderWorkerSet", "name": "vllm"}
+    leaders["metadata"] |= {"uid": "l", "ownerReferences": [{**owner, "uid": "vllm"}]}
+    worker = make.pod("vllm-0-1", node_name="n0")
+    worker["metadata"]["labels"] = {"leaderworkerset.sigs.k8s.io/name": "vllm"}
+    note = (
+        "If a pod of LeaderWorkerSet default/vllm is evicted or deleted, all pods of its group are "
+        f"deleted and created again (restartPolicy {named}). This answer replaces only the pod "
+        "itself."
+    )
+    found = [one for one in notes(*COMPLETE, leaders, worker, *sets) if "group" in one]
+    assert found == ([note] if named else [])
+
+
 def test_a_note_names_pods_and_templates_with_the_gangs_of_1_35(notes, make):
     """The field workloadRef was an alpha field of 1.35, and 1.36 drops it."""
     pod, web = make.pod(node_name="n0"), make.workload()

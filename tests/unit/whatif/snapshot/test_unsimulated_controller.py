@@ -69,3 +69,24 @@ def test_an_explanation_names_the_controllers_of_evictions_that_it_is_about(
     read = with_absent_owners(cluster, target)
     notes = explain_object(read, target, SchedulerConfig(), ReleaseChoice()).notes
     assert [one.partition(").")[0] + ")." for one in notes if "ustom resources" in one] == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"), [("a", True), ("b", False)], ids=["of the leader", "of a worker"]
+)
+def test_a_drain_deletes_the_stateful_set_of_workers_only_with_the_leader(
+    snapshot, make, node, expected
+):
+    leaders, workers = (make.workload("StatefulSet", name) for name in ("vllm", "vllm-0"))
+    leader = make.pod("vllm-0", node_name="a", owner="vllm")
+    worker = make.pod("vllm-0-1", node_name="b", owner="vllm-0")
+    for one in (leaders, workers, leader, worker):
+        one["metadata"]["uid"] = f"{one['kind']}-{one['metadata']['name']}"
+    for pod in (leader, worker):
+        owner = pod["metadata"]["ownerReferences"][0]
+        owner |= {"kind": "StatefulSet", "uid": f"StatefulSet-{owner['name']}"}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "vllm-0", "uid": "Pod-vllm-0"}
+    workers["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    read = snapshot(*map(make.node, "abc"), leaders, workers, leader, worker)
+    notes = what_if(read, ClusterChange(drain=(node,))).changed.notes
+    assert any("is deleted with its pod" in one for one in notes) is expected
