@@ -376,6 +376,28 @@ def test_a_group_of_the_default_scheduler_is_not_explained_as_a_job(dump, capsys
     assert "podgroup/g is scheduled by the default scheduler" in capsys.readouterr().err
 
 
+def test_a_group_of_the_default_scheduler_is_explained_by_a_waiting_pod(dump, capsys):
+    """One of two members runs; the other, and so the group, lacks a node."""
+    api, spec = "scheduling.k8s.io/v1alpha2", {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    meta = {"name": "train", "namespace": "default"}
+    group = {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
+    pods = gang("g", 2)[1:]
+    for pod, where in zip(pods, ("n1", ""), strict=True):
+        pod["metadata"].pop("annotations", None)
+        requests = pod["spec"]["containers"][0]["resources"]
+        pod["spec"] |= {
+            "schedulerName": "default-scheduler", "schedulingGroup": {"podGroupName": "train"},
+            "nodeName": where, "containers": [{"name": "c", "resources": requests}],
+        }  # fmt: skip
+        requests["requests"] = {"cpu": "3"}
+    path = dump(node("n1"), group, *pods)
+    command = ["explain", "podgroup/train", "--snapshot", path]
+    assert run([*command, "--feature-gates", "GenericWorkload=true,GangScheduling=true"]) == 0
+    found = lines(capsys)
+    assert found[1].startswith("default/g-1: ")
+    assert found[2].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+
 @pytest.mark.parametrize(
     ("target", "problem"),
     [

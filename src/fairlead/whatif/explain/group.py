@@ -91,6 +91,25 @@ def is_about_group(
     return config is not None and pod.spec.scheduler_name in config.ownership.scheduler_names
 
 
+def waiting_member(snapshot: Snapshot, target: str, scheduler: SchedulerConfig) -> str:
+    """Return a waiting pod of the PodGroup `target` that only the default scheduler schedules.
+
+    The explanation of this pod also says whether its group can start. Return "" if `target` is no
+    such group, or if all its pods have a node or have ended.
+    """
+    name = target.partition("/")[2]
+    if not (scheduler.version.pod_groups and _is_of_default_scheduler(snapshot, target)):
+        return ""
+    waiting = (
+        one.pod.key
+        for one in snapshot.manifests
+        if one.kind is POD and not one.pod.spec.node_name and not is_terminal(one.pod)
+        if name in (group := group_name(one.pod), f"{one.ref.namespace}/{group}")
+    )
+    first = min(waiting, default="")
+    return first and f"pod/{first}"
+
+
 def explain_group_of(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, options: BatchOptions
 ) -> ExplainedGroup:
@@ -216,6 +235,15 @@ def _pods_of(snapshot: Snapshot, group: str) -> Iterator[Pod]:
             yield one.pod
 
 
+def _is_of_default_scheduler(snapshot: Snapshot, target: str) -> bool:
+    """Return whether `target` names PodGroups of scheduling.k8s.io, and no other PodGroup."""
+    kind, _, name = target.partition("/")
+    if kind.partition(".")[0].lower() not in GROUP_KINDS:
+        return False
+    groups = (one for one in snapshot.manifests if one.kind.kind == POD_GROUP.kind)
+    return {one.kind for one in groups if name in (one.ref.key, one.ref.name)} == {POD_GROUP}
+
+
 def _refuse_group_of_default_scheduler(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, config: BatchConfig
 ) -> None:
@@ -223,14 +251,9 @@ def _refuse_group_of_default_scheduler(
 
     The error names a pod of the group, or the feature gates without which the group has no effect.
     """
-    kind, _, name = target.partition("/")
-    if kind.partition(".")[0].lower() not in GROUP_KINDS:
+    if not _is_of_default_scheduler(snapshot, target):
         return
-    groups = (one for one in snapshot.manifests if one.kind.kind == POD_GROUP.kind)
-    kinds = {one.kind for one in groups if name in (one.ref.key, one.ref.name)}
-    if POD_GROUP not in kinds or len(kinds) > 1:
-        return
-    pods = list(_pods_of(snapshot, name))
+    pods = list(_pods_of(snapshot, target.partition("/")[2]))
     if scheduler.version.pod_groups:
         such_as = f", such as pod/{pods[0].key}" if pods else ""
         problem = (

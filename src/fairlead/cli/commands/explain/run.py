@@ -61,6 +61,7 @@ from fairlead.whatif.explain.group import (
     explain_group_of,
     group_explanation_json,
     is_about_group,
+    waiting_member,
 )
 from fairlead.whatif.explain.pod import Explanation, explain_new_pod, explain_pod, explanation_json
 from fairlead.whatif.explain.pod_group import NewNodesForGroup
@@ -196,6 +197,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         )
     target = target_in_namespace(target, request.namespace, snapshot)
     target = group_of_owner(target, snapshot)
+    target = waiting_member(snapshot, target, scheduler) or target
     snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
     with _phase("explaining"):
