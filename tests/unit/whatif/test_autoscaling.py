@@ -211,6 +211,44 @@ def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     assert step.words.startswith("raise --max-nodes-total from 1 to 3 nodes, and ask again with 2 ")
 
 
+def test_a_trial_of_a_higher_limit_keeps_the_nodes_of_other_groups(snapshot, make, write):
+    """In the trial, the autoscaler adds no node, so copies replace the nodes that it added.
+
+    It added one node of group big and one of group small. Two nodes of group small would not do.
+    """
+    groups = [
+        {"name": one, "min": 0, "max": most, "labels": {"pool": one}}
+        for one, most in (("small", 9), ("big", 2))
+    ]
+    flags = {"max-nodes-total": 4, "expander": "priority"}
+    path = str(write("g.yaml", json.dumps({"node-groups": groups, "flags": flags})))
+    priorities = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "cluster-autoscaler-priority-expander",
+            "namespace": "kube-system",
+        },
+        "data": {"priorities": "9: [big]\n1: [small]\n"},
+    }
+    present = [make.node("s", "4", pool="small"), make.node("b", "16", pool="big")]
+    found = what_if(
+        snapshot(*present, priorities, make.workload(replicas=1, cpu="3")),
+        ClusterChange(scale=("deploy/web=13",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", path)),
+    )
+    assert {one.group: one.added for one in found.changed.autoscaling.groups} == {
+        "small": 1,
+        "big": 1,
+    }
+    [step] = [one for one in found.next_steps if "raise" in one.words]
+    assert step.words == (
+        "raise --max-nodes-total from 4 to 5 nodes, and ask again with 2 more nodes like s and "
+        "one more node like b; no pod then stays pending"
+    )
+    assert step.options == "--add-nodes 3 --like s:2,b"
+
+
 @pytest.mark.parametrize(
     ("nodes", "limits", "higher"),
     [

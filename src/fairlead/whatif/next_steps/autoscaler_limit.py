@@ -113,7 +113,8 @@ def _raised_maximum(
 
     `limit` is the limit of a node group, or a limit for all nodes, such as --max-nodes-total. The
     step names each limit that the new nodes exceed. In the trial, the new nodes count against the
-    limits. So the new nodes include the nodes that the autoscaler added in the run with the change.
+    limits. So the new nodes include the nodes that the autoscaler added in the run with the change:
+    for a limit on all nodes those of all groups, otherwise those of the limited groups.
     Each proposal is tried until no pod is pending. The step has the one with the fewest such pods.
     """
     answer, found = context.answer, []
@@ -161,8 +162,11 @@ def _proposals(
         more = new_nodes_for(pods, chain.from_iterable(nodes.values()), without)
         if more is not None:
             group_of = {one.name: group for group, own in nodes.items() for one in own}
-            count = more.count + sum(added.values())
-            yield _Proposal(replace(more, count=count), {group_of[more.like]: more.count})
+            copies = Counter({more.like: more.count})
+            for group, number in added.items():
+                own = [] if group == group_of[more.like] else nodes.get(group, [])
+                copies[own[0].name if own else more.like] += number
+            yield _Proposal(_new_nodes(copies), {group_of[more.like]: more.count})
         return
     more = new_nodes_for(pods, nodes.get(limit.name, ()), without, suit=True)
     if more is not None:
@@ -180,10 +184,16 @@ def _proposals(
     }
     if len(likes) > 1:
         share = -(-max(one.count for one in likes.values()) // len(likes))
-        copies = {one.like: share + added[group] for group, one in likes.items()}
-        is_equal = len(set(copies.values())) == 1
-        like = ",".join(copies if is_equal else (f"{name}:{n}" for name, n in copies.items()))
-        yield _Proposal(NewNodes(sum(copies.values()), like), dict.fromkeys(likes, share))
+        copies = Counter({one.like: share + added[group] for group, one in likes.items()})
+        yield _Proposal(_new_nodes(copies), dict.fromkeys(likes, share))
+
+
+def _new_nodes(copies: Mapping[str, int]) -> NewNodes:
+    """Return new nodes: `copies` maps each node of the dump to the number of its copies."""
+    used = {name: number for name, number in copies.items() if number}
+    is_equal = len(set(used.values())) == 1
+    words = (name if number == 1 else f"{name}:{number}" for name, number in used.items())
+    return NewNodes(sum(used.values()), ",".join(used if is_equal else words))
 
 
 def _higher_limits(
