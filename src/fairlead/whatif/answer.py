@@ -83,6 +83,18 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def node_cost(self) -> str:
+        """The cost of the autoscaled nodes at the end as a sentence; "" if it is unknown."""
+        changed, without = self.changed.autoscaling, self.without.autoscaling
+        if changed is None:
+            return ""
+        # Imported here, because most answers have no autoscaler.
+        from fairlead.whatif.outcome.autoscaling.node_cost import node_cost_sentence  # noqa: PLC0415
+
+        is_same = changed == without and not self.change.words
+        return node_cost_sentence(changed, without, is_changed=not is_same)
+
+    @property
     def scheduler_words(self) -> str:
         """The configurations and plugins of the schedulers in the run without the change."""
         return scheduler_words(self.scheduler_config, self.scheduler_plugins, self.batch_config)

@@ -15,12 +15,14 @@ from rich.console import Console
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import Rank, Section, print_screen
+from fairlead.cli.output.markdown import markdown_answer
 from fairlead.cli.output.summary import autoscaling as autoscaling_summary
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.question import what_if
+from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.report_builder import Heading, whatif_report
 from fairlead.whatif.result.result_json import whatif_result
 
@@ -868,6 +870,19 @@ def test_the_text_states_the_added_nodes_and_why_no_more_were_added(answer):
     assert re.search(r"node hours in \d+m\d\ds, which cost ", text)
     assert "pods waited for a node: 2 bound, median " in text
     assert "- deploy/default/web: 2 bound" in text
+
+
+def test_the_cost_of_the_nodes_follows_the_verdict(answer):
+    """In each form of the answer; four nodes remain, and two without the change."""
+    found = answer(6)
+    sentence = (
+        "The autoscaled nodes cost 1,460 per month at the end, 730 more than without the change."
+    )
+    head = text_of(found).partition("WORKLOAD")[0]
+    assert sentence in re.sub(r"\s+", " ", head)
+    assert f"- {sentence}" in markdown_answer(found, (), "").splitlines()
+    page = packed(whatif_report(Heading("t", "s", 0, 0.0), found))
+    assert page["node_cost"] == sentence
 
 
 def test_a_short_screen_says_why_pods_trigger_no_scale_up(answer):

@@ -105,13 +105,7 @@ def _sections(
     effect, changed = answer.effect, answer.changed
     start = changed.started_at
 
-    def show_head(console: Console, count: int) -> None:
-        del count
-        print_line(console, answer.title, "dim")
-        print_findings(console, answer.verdict.findings)
-        _print_conditions(console, conditions)
-
-    yield Section("", 1, show_head, Rank.HEAD)
+    yield _head(answer, conditions)
     yield _run_facts(answer, has_details=has_details)
     yield _packing(answer)
     yield _certainty(answer)
@@ -163,6 +157,20 @@ def _known_failures(answer: WhatIfAnswer) -> list[str]:
 
 
 # --- head --------------------------------------------------------------------------------------
+
+
+def _head(answer: WhatIfAnswer, conditions: Sequence[ConditionResult]) -> Section:
+    """Return the section with the question, the verdict and the cost of the autoscaled nodes."""
+
+    def show(console: Console, count: int) -> None:
+        del count
+        print_line(console, answer.title, "dim")
+        print_findings(console, answer.verdict.findings)
+        if answer.node_cost:
+            _print_words(console, answer.node_cost)
+        _print_conditions(console, conditions)
+
+    return Section("", 1, show, Rank.HEAD)
 
 
 def _run_facts(answer: WhatIfAnswer, *, has_details: bool) -> Section:

@@ -47,7 +47,8 @@ def markdown_answer(
     result = whatif_result(answer, conditions, group_by)
 
     tables = partial(_tables, result, TABLES)
-    return within_limit(list(_head(result)), tables, list(_notes(result["notes"])))
+    head = list(_head(result, answer.node_cost))
+    return within_limit(head, tables, list(_notes(result["notes"])))
 
 
 def markdown_simulation(
@@ -81,8 +82,10 @@ def _verdict(result: Json) -> Iterator[str]:
     yield from (f"- {_escaped(one['sentence'])}" for one in others)
 
 
-def _head(result: Json) -> Iterator[str]:
+def _head(result: Json, node_cost: str) -> Iterator[str]:
     yield from _verdict(result)
+    if node_cost:
+        yield f"- {node_cost}"
     yield from (
         f"- :x: `--fail-on {one['condition']}`: {_escaped(listed(one['evidence']))}"
         for one in result["fail_on"]

@@ -217,6 +217,7 @@ class ReportData(TypedDict, total=False):
     waiting_groups: Sequence[WaitingGroupRow]
     outage: OutageSection | None  # absent or None if no node failed
     autoscaling: AutoscalingSection | None  # absent or None if no autoscaler acted
+    node_cost: str  # `WhatIfAnswer.node_cost`
     drains: Sequence[DrainRow]  # the rolling drains
     verdict: Sequence[Json]
     rest_after_s: float | None  # the time at which the cluster was at rest

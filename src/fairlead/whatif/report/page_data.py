@@ -17,6 +17,7 @@ from fairlead.whatif.report.sampling import SAMPLES_MAX, sampled, slices
 SCALARS = (
     "kind", "title", "subtitle", "started_at", "virtual_seconds", "wall_seconds",
     "all_running_after_s", "rest_after_s", "untouched_workloads", "group_by", "replaced",
+    "node_cost",
 )  # fmt: skip
 
 WAIT_FIELDS = (

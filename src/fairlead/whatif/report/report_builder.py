@@ -137,6 +137,7 @@ def whatif_report(
         "pdb_breaches": _breaches(changed, found.pdb_breaches),
         "outage": outage_section(answer.outage, changed.started_at),
         "autoscaling": autoscaling_section(changed, answer.without),
+        "node_cost": answer.node_cost,
         "verdict": result["verdict"]["findings"],
         "next_steps": next_step_rows(answer, conditions),
         "rest_after_s": result["rest"]["after_s"],

@@ -113,10 +113,11 @@ export function verdictSection(report, priorities) {
   return [section("verdict", "Verdict", null, ...body)];
 }
 
-function sentences({ verdict: [first, ...others] }) {
+function sentences({ verdict: [first, ...others], node_cost: cost }) {
+  const items = [...others.map(finding), ...(cost ? [h("li", {}, cost)] : [])];
   return [
     h("p", { class: `verdict ${first.severity}` }, verdictLines(first.sentence)),
-    others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
+    items.length ? h("ul", { class: "findings" }, items) : null,
   ];
 }
 
