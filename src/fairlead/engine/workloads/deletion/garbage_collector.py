@@ -21,6 +21,9 @@ contains all owners.
 A cluster-scoped object cannot have an owner in a namespace. If an owner reference of the object
 names such an owner, the object stays when the owner is deleted.
 
+In hand-written dumps, objects of several kinds may have the same uid. So an object is an owner only
+if it also has the kind that the owner reference states.
+
 After a refused write, the object is examined again with exponential backoff.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go: isDangling, attemptToDeleteItem,
@@ -123,8 +126,8 @@ class GarbageCollector(Struct):
     _loaded: dict[str, str] = field(default_factory=dict)
     _loaded_of: dict[str, list[_LoadedObjects]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
-    # uids and namespaces of owners that were observed to be deleted
-    _gone: dict[str, str] = field(default_factory=dict)
+    # owners that were observed to be deleted, by uid
+    _gone: dict[str, ObjectRef] = field(default_factory=dict)
     _present: dict[str, str] = field(default_factory=dict)  # namespaces of all objects, by uid
     # dependents whose owners may have to be looked up, by uid
     _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)
@@ -352,12 +355,16 @@ class GarbageCollector(Struct):
             dependents = self._dependents.pop(owner, {})
             # `_gone` needs no pods: controllers create a pod's dependents only while it exists.
             if owner == ref.uid and not isinstance(one, Pod):
-                self._note_gone(owner, ref.namespace)
-            for dependent in dependents.values():
+                self._note_gone(ref)
+            for uid, dependent in dependents.items():
                 if owner in self._orphaning:  # the patch of its owners failed or is in flight
                     commands.append(_disowned(dependent, owner))
-                elif _can_own(ref.namespace, dependent):
+                elif _can_own(ref, owner, dependent):
                     commands += self._handle_owner_deletion(dependent, owner)
+                elif not _names_kind(ref, owner, dependent):
+                    self._dependents.setdefault(owner, {})[uid] = dependent
+                    if self.looks_up_owners:
+                        self._unconfirmed[uid] = dependent
         return commands
 
     def _ends(self, key: str, dependent: _Dependent) -> bool:
@@ -366,11 +373,11 @@ class GarbageCollector(Struct):
         Returns False if the owner cannot own `dependent`.
         """
         waiting = self._waiting.get(key)
-        namespace = self._gone.get(key) if waiting is None else waiting.metadata.namespace
-        return namespace is not None and _can_own(namespace, dependent)
+        owner = self._gone.get(key) if waiting is None else object_ref(waiting)
+        return owner is not None and _can_own(owner, key, dependent)
 
-    def _note_gone(self, owner: str, namespace: str) -> None:
-        self._gone[owner] = namespace
+    def _note_gone(self, owner: ObjectRef) -> None:
+        self._gone[owner.uid] = owner
         if self.looks_up_owners and len(self._gone) > GONE_MAX:
             del self._gone[next(iter(self._gone))]
 
@@ -395,12 +402,13 @@ class GarbageCollector(Struct):
         uid = owner.metadata.uid
         is_news = uid not in self._waiting
         self._waiting[uid] = owner
-        dependents = list(self._dependents_of(uid).values())
-        if not any(_blocks(dependent, uid) for dependent in dependents):
+        ref = object_ref(owner)
+        named = [one for one in self._dependents_of(uid).values() if _names_kind(ref, uid, one)]
+        if not any(_blocks(dependent, uid) for dependent in named):
             return [_without(owner, FOREGROUND)]
         if not is_news:
             return []
-        owned = [one for one in dependents if _can_own(owner.metadata.namespace, one)]
+        owned = [one for one in named if _can_own(ref, uid, one)]
         return [command for one in owned for command in self._handle_owner_deletion(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
@@ -505,14 +513,23 @@ def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:
     )
 
 
-def _can_own(namespace: str, dependent: _Dependent) -> bool:
-    """Return whether an object in `namespace` can own `dependent`.
+def _can_own(owner: ObjectRef, key: str, dependent: _Dependent) -> bool:
+    """Return whether `owner`, which has this key, can own `dependent`.
 
-    `namespace` is "" for a cluster-scoped owner.
+    A namespaced object owns no cluster-scoped object. An owner reference names a kind, too.
 
-    upstream: garbagecollector.go: isDangling, namespacedOwnerOfClusterScopedObjectErr
+    upstream: garbagecollector.go: isDangling, which reads the owner by kind, name and uid;
+    namespacedOwnerOfClusterScopedObjectErr
     """
-    return namespace == "" or dependent.ref.namespace != ""
+    is_scope_valid = owner.namespace == "" or dependent.ref.namespace != ""
+    return is_scope_valid and _names_kind(owner, key, dependent)
+
+
+def _names_kind(owner: ObjectRef, key: str, dependent: _Dependent) -> bool:
+    """Return whether the reference of `dependent` to this key names the kind of `owner`."""
+    kind = owner.kind.partition(".")[0]  # the kind of a custom resource is followed by its group
+    owners = zip(dependent.owners, dependent.keys, strict=True)
+    return any(one.kind == kind for one, own_key in owners if own_key == key)
 
 
 def _blocks(dependent: _Dependent, owner: str) -> bool:
