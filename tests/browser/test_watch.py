@@ -38,3 +38,12 @@ def test_the_answers_are_visible_without_scrolling_sideways(page, answers, width
     assert page.js("document.documentElement.scrollWidth <= innerWidth")
     assert page.problems == []
     assert page.lines("td time") == ["2026-01-01T00:00:00Z"] * 2
+
+
+def test_a_page_without_answers_says_so(page, tmp_path):
+    question = Question("drain", ("--drain", "a"))
+    inquiry = Inquiry(QuestionFile((question,), 60), "context prod", lambda: None, tmp_path)
+    text = asyncio.run(AnswerPage(inquiry, "token")._page(None)).text
+    (tmp_path / "page.html").write_text(text)
+    page.open(tmp_path / "page.html")
+    assert page.lines("main p") == ["not read yet", "No question is answered yet."]

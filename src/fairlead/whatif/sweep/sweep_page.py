@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.report.write import render_static_page
@@ -18,11 +19,12 @@ _WIDTH, _HEIGHT, _BINS = 320, 44, 32
 _STYLE: Final = """
 h2 { margin-bottom: 10px; }
 tr.worst td { background: var(--accent-soft); }
-svg { display: block; min-width: 200px; }
+svg { display: block; min-width: 200px; border-bottom: 1px solid var(--control); }
 svg rect { fill: var(--fill); }
 svg line { stroke: var(--over); stroke-width: 1.5; }
 svg line.median { stroke: var(--ink-2); stroke-dasharray: 3 3; }
 a { color: var(--accent); }
+table + .note { margin-top: 8px; }
 /* In a narrow window, the name, the histogram and the worst case have lines of their own. */
 @media (max-width: 760px) {
   .measures, .measures :is(thead, tbody) { display: block; }
@@ -34,7 +36,7 @@ a { color: var(--accent); }
   .measures th:is(:nth-child(1), :nth-child(6), :nth-child(7)) { display: none; }
   .measures td:empty { display: none; }
   .measures td:nth-child(7)::before { content: "most with "; color: var(--ink-2); }
-  .measures svg { width: 100%; }
+  .measures svg { width: 100%; max-width: 320px; }
 }
 """
 
@@ -45,9 +47,10 @@ def render_sweep(answer: Json, worst_report: str) -> str:
     `answer` is the JSON of a SweepResult (docs/sweep.md).
     """
     cases, worst = answer["cases"], answer["worst"]["case"]
-    link = f'<a href="{html.escape(worst_report)}">report of the worst case ({worst})</a>'
+    words = f"the worst case ({worst})" if _differing(cases) else f"case {worst}"
+    link = f'<a href="{html.escape(worst_report)}">report of {words}</a>'
     parameters = "; ".join(
-        f"{name}: {len(values)} values" for name, values in answer["parameters"].items()
+        f"{name}: {counted(len(values), 'value')}" for name, values in answer["parameters"].items()
     )
     return render_static_page(
         f"Sweep of {answer['source']}",
@@ -123,7 +126,7 @@ def _cases(cases: Sequence[Json], parameters: Sequence[str], worst: int, worst_r
     The text output shows the same measures. A measure that only some cases have is included, too,
     even if its value is 0 in all of them.
     """
-    differing = [name for name in BY_NAME if len({row[name] for row in cases}) > 1]
+    differing = _differing(cases)
     head = "".join(
         (
             '<th class="number">case</th>',
@@ -134,7 +137,14 @@ def _cases(cases: Sequence[Json], parameters: Sequence[str], worst: int, worst_r
     rows = [_case(one, parameters, differing, worst, worst_report) for one in cases[:CASES_MAX]]
     more = len(cases) - CASES_MAX
     rest = f"<p>and {more:,} more in cases.csv</p>" if more > 0 else ""
+    if len(cases) > 1 and not differing:
+        rest = f'<p class="note">All measures have the same values in all cases.</p>{rest}'
     return f"<table>\n{_table_parts(f'<tr>{head}</tr>', rows)}\n</table>{rest}"
+
+
+def _differing(cases: Sequence[Json]) -> list[str]:
+    """Return the names of the measures whose values differ between cases."""
+    return [name for name in BY_NAME if len({row[name] for row in cases}) > 1]
 
 
 def _table_parts(head: str, rows: Iterable[str]) -> str:
@@ -143,7 +153,7 @@ def _table_parts(head: str, rows: Iterable[str]) -> str:
 
 
 def _case(
-    one: Json, parameters: Iterable[str], differing: Iterable[str], worst: int, worst_report: str
+    one: Json, parameters: Iterable[str], differing: Sequence[str], worst: int, worst_report: str
 ) -> str:
     number = str(one["case"])
     if one["case"] == worst:
@@ -151,7 +161,7 @@ def _case(
     cells = [f'<td class="number">{number}</td>']
     cells += [f"<td>{html.escape(one[name])}</td>" for name in parameters]
     cells += [f'<td class="number">{html.escape(_amount(n, one[n]))}</td>' for n in differing]
-    kind = ' class="worst"' if one["case"] == worst else ""
+    kind = ' class="worst"' if one["case"] == worst and differing else ""
     return f"<tr{kind}>{''.join(cells)}</tr>"
 
 

@@ -71,6 +71,24 @@ def test_the_page_says_how_many_cases_have_a_measure():
     assert "<td>the same in all cases</td>" in render_sweep(answer(2, 2), "worst.html")
 
 
+def test_the_page_names_a_worst_case_only_if_cases_differ():
+    page = render_sweep(answer(1, 2), "worst.html")
+    assert "report of the worst case (2)</a>" in page
+    assert '<tr class="worst">' in page
+    page = render_sweep(answer(2, 2), "worst.html")
+    assert "seed: 2 values" in page
+    assert "report of case 1</a>" in page
+    assert '<tr class="worst">' not in page
+    assert "All measures have the same values in all cases." in page
+
+
+def test_the_page_of_a_single_case_does_not_compare_it():
+    page = render_sweep(answer(2), "worst.html")
+    assert "seed: 1 value ·" in page
+    assert "report of case 1</a>" in page
+    assert "the same values" not in page
+
+
 def test_the_page_has_the_measures_of_the_text():
     """No pod is lost in the one case with a failure, and the other case lacks the measure."""
     cases = [Case(n, {"seed": n}, {}) for n in (1, 2)]

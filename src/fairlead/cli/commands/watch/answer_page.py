@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.cli.commands.watch.inquiry import Answer, Inquiry
 from fairlead.whatif.report.write import render_static_page
@@ -27,6 +28,7 @@ _STYLE: Final = """
 td { vertical-align: top; overflow-wrap: anywhere; }
 td time { white-space: nowrap; }
 td code { color: var(--ink-2); }
+td:first-child { width: 30%; }
 .facts { margin: 4px 0 14px; }
 .bad { color: var(--bad); font-weight: 600; }
 .warning { color: var(--warn); }
@@ -36,7 +38,7 @@ td code { color: var(--ink-2); }
   table, tbody, tr, td { display: block; }
   tr:first-child { display: none; }
   tr { padding-block: 8px; border-bottom: 1px solid var(--line); }
-  td { padding-block: 2px; border: 0; }
+  td, td:first-child { width: auto; padding-block: 2px; border: 0; }
   td time::before { content: "asked at "; }
   td time { color: var(--ink-2); font-size: 12px; }
 }
@@ -83,9 +85,11 @@ class AnswerPage:
         rows = "".join(map(_row, inquiry.answers.values()))
         problem = f'<p class="bad">{escape(inquiry.problem)}</p>' if inquiry.problem else ""
         problem += "".join(f"<p>{_span('warning', line)}</p>" for line in inquiry.unreadable)
-        read = f"read {inquiry.read_at or 'not yet'}, {inquiry.objects:,} objects"
+        objects = counted(inquiry.objects, "object")
+        read = f"read {inquiry.read_at}, {objects}" if inquiry.read_at else "not read yet"
         head = "<tr><th>question<th>answer<th>asked at</tr>"
-        body = (f'<p class="facts">{escape(read)}</p>', problem, f"<table>{head}{rows}</table>")
+        table = f"<table>{head}{rows}</table>" if rows else "<p>No question is answered yet.</p>"
+        body = (f'<p class="facts">{escape(read)}</p>', problem, table)
         text = render_static_page(inquiry.cluster, _STYLE, body)
         again = {"Refresh": str(REFRESH_S)}
         return web.Response(text=text, content_type="text/html", headers=again)
