@@ -383,6 +383,9 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
         *(TableColumn(name.upper(), rank=n, is_number=True) for n, name in enumerate(resources)),
     )
     rows = differing or pools
+    # Readers might wonder why percentages change if pods stay where they are. A drain, by contrast,
+    # leaves only pods of DaemonSets and static pods on the cordoned nodes.
+    may_puzzle = answer.effect.is_none or _has_pods_on_newly_cordoned_nodes(answer)
 
     def table(count: int) -> FittedTable:
         cells = [_pool_cells(one, resources) for one in rows_of(rows, count)]
@@ -396,8 +399,7 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
         if labels and differing and (same := len(pools) - len(differing)):
             verb = "pool is" if same == 1 else "pools are"
             print_line(console, f"{same:,} other {verb} as before.", "dim")
-        if answer.effect.is_none and any(one.is_cordoned_anew for one in shown):
-            # No pod has moved, so readers might wonder why the percentages change.
+        if may_puzzle and any(one.is_cordoned_anew for one in shown):
             print_line(console, "Cordoned nodes do not count in the percentages.", "dim")
 
     least = min(len(rows), POOLS_MIN)
@@ -406,6 +408,17 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
         "node pools", len(rows), show, rank, least, ROWS_MAX,
         left_out=lambda count, width: table(count).left_out(width),
     )  # fmt: skip
+
+
+def _has_pods_on_newly_cordoned_nodes(answer: WhatIfAnswer) -> bool:
+    """Return whether such a node has a pod that is neither static nor of a DaemonSet."""
+    before = {node.name for node in answer.without.nodes if node.unschedulable}
+    return any(
+        not pod.belongs_to_node
+        for node in answer.changed.nodes
+        if node.unschedulable and node.name not in before
+        for pod in node.pods
+    )
 
 
 def _groups(answer: WhatIfAnswer, group_by: str) -> NodeGroups:

@@ -34,12 +34,15 @@ def test_the_node_table_has_resources_that_only_removed_pods_requested(tmp_path,
     assert shown[at + 1].endswith("50.0% → 0.0%")
 
 
-def test_the_answer_says_why_percentages_change_although_no_pod_moves(capsys):
+def test_the_answer_says_why_percentages_change_although_pods_stay_where_they_are(capsys):
     words = "Cordoned nodes do not count in the percentages."
     run(["whatif", str(STORE), "--cordon", "worker-03", "--no-report"])
     shown = capsys.readouterr().out.splitlines()
     assert shown[1] == "Nothing changes for any pod."
     assert "81.2% → 82.7%" in shown[shown.index(words) - 1]
+    more = ["--scale", "deploy/store/frontend=9"]
+    run(["whatif", str(STORE), "--cordon", "worker-03", *more, "--no-report"])
+    assert words in capsys.readouterr().out
     run(["whatif", str(STORE), "--drain", "worker-03", "--no-report"])
     assert words not in capsys.readouterr().out
 
