@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import runpy
+
 import pytest
+from tests.browser.conftest import SAMPLES
+
+from fairlead.cli.output.report_file import write_report
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -60,3 +65,31 @@ def test_tables_name_waits_changes_and_reasons(page, reports):
 def test_without_an_autoscaler_the_section_is_absent(page, reports):
     page.open(reports / "small.html")
     assert page.js("document.querySelector('#autoscaling')") is None
+
+
+@pytest.mark.parametrize(
+    ("waits", "words"),
+    [
+        ({"median_s": 0.0, "p95_s": 0.0, "longest_s": 0.0}, "All 40 new pods had a node at once."),
+        ({"median_s": 0.0, "p95_s": 0.0, "longest_s": 9.0},
+         "Of 40 new pods, half had a node at once, 95% at once, the last after 9s."),
+    ],
+    ids=["no pod waits", "few pods wait"],
+)  # fmt: skip
+def test_waits_of_no_time_are_stated_as_such(page, tmp_path, waits, words):
+    report = runpy.run_path(str(SAMPLES / "autoscaling_report.py"))["autoscaling_report"]()
+    report["autoscaling"]["figures"] |= {**waits, "still_waiting": 0}
+    write_report(tmp_path / "report.html", report)
+    page.open(tmp_path / "report.html")
+    assert page.text("#autoscaling .lead") == f"Karpenter added 42 nodes and removed 0. {words}"
+
+
+def test_an_autoscaler_without_nodes_has_no_charts(page, tmp_path):
+    """All their lines would be at zero."""
+    report = runpy.run_path(str(SAMPLES / "autoscaling_report.py"))["autoscaling_report"]()
+    report["autoscaling"]["figures"] |= {"most": 0}
+    report["autoscaling"]["figures_without"] |= {"most": 0}
+    write_report(tmp_path / "report.html", report)
+    page.open(tmp_path / "report.html")
+    assert page.texts("#autoscaling .tile-name")[0] == "Nodes at the end"
+    assert page.js("document.querySelectorAll('#autoscaling canvas').length") == 0

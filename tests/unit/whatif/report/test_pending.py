@@ -14,6 +14,7 @@ from fairlead.engine.plugins.volume_binding import node_volumes
 from fairlead.engine.scheduling.preemption.default_preemption import NOT_HELPFUL
 from fairlead.engine.scheduling.preemption.dry_run.victims import NO_VICTIMS
 from fairlead.engine.scheduling.preemption.eligibility import NEVER
+from fairlead.whatif.outcome.scheduling_message import NOT_TRIED
 from fairlead.whatif.report.write import asset
 
 MEANINGS = re.compile(r"^const MEANINGS = \[\n(.*?)^\];$", re.MULTILINE | re.DOTALL)
@@ -42,3 +43,7 @@ def test_the_explained_messages_are_those_of_the_scheduler():
     assert len(explained) == len(rows.splitlines())
     for words, reason in zip(explained, REASONS, strict=True):
         assert words in reason
+
+
+def test_the_page_has_the_words_of_the_text_for_a_pod_without_a_message():
+    assert f'const NOT_TRIED = "{NOT_TRIED}";' in asset("pending.js")

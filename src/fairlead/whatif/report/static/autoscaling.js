@@ -96,13 +96,17 @@ function autoscalingLead({ autoscaler, figures }) {
   const name = autoscaler === "karpenter" ? "Karpenter" : "Cluster Autoscaler";
   const nodes = `${name} added ${plural(figures.added, "node")} and removed ${count(figures.removed)}.`;
   if (!figures.bound && !figures.still_waiting) return nodes;
-  const bound = figures.bound
-    ? ` Of ${plural(figures.bound, "new pod")}, half had a node ${figures.median_s ? `within ${duration(figures.median_s)}` : "at once"}, 95% within ${duration(figures.p95_s)}, the last after ${duration(figures.longest_s)}.`
-    : "";
+  const bound = figures.bound ? ` ${boundPods(figures)}` : "";
   const waiting = figures.still_waiting
     ? ` ${plural(figures.still_waiting, "pod")} still ${figures.still_waiting === 1 ? "waits" : "wait"}.`
     : "";
   return `${nodes}${bound}${waiting}`;
+}
+
+function boundPods({ bound, median_s: median, p95_s: p95, longest_s: longest }) {
+  if (!longest) return bound === 1 ? "The new pod had a node at once." : `All ${count(bound)} new pods had a node at once.`;
+  const within = (seconds) => (seconds ? `within ${duration(seconds)}` : "at once");
+  return `Of ${plural(bound, "new pod")}, half had a node ${within(median)}, 95% ${within(p95)}, the last after ${duration(longest)}.`;
 }
 
 function autoscalingTiles({ figures, figures_without: without, groups }) {
@@ -143,6 +147,8 @@ function autoscalingTiles({ figures, figures_without: without, groups }) {
 }
 
 function autoscalingCharts(autoscaling, time) {
+  const { figures, figures_without: without } = autoscaling;
+  if (!figures.most && !without?.most) return null; // three lines at zero
   const { by_group: groups, by_type: types } = autoscaling;
   const place = h("div", {});
   const draw = (division) => place.replaceChildren(nodeCurves(autoscaling, division, time));

@@ -7,6 +7,7 @@ import { swatch } from "./palette.js";
 import { dataTable } from "./table.js";
 
 const GROUPS_SHOWN = 12;
+const NOT_TRIED = "not tried yet"; // as in the text output
 const REFUSAL = /^\d+\/\d+ nodes are available[:,] (.*)$/s; // kube-batch writes a comma
 // Explanations of the scheduler's reasons. The reasons are equal to the constants beside the
 // scheduler's rules; tests/unit/whatif/report/test_pending.py checks this.
@@ -83,7 +84,7 @@ export function groupsByReason({ length, columns: { reason } }) {
 function causesOf(reason) {
   const preemption = reason.match(PREEMPTION);
   const refusal = (preemption ? reason.slice(0, preemption.index) : reason).match(REFUSAL);
-  if (!refusal) return { title: reason || "No reason was given", detail: "" };
+  if (!refusal) return { title: reason || NOT_TRIED, detail: "" };
   return {
     title: withoutCounts(refusal[1]),
     detail: preemption ? `Preemption: ${withoutCounts(preemption[1])}` : "",
