@@ -216,8 +216,8 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
 def least_by_sum(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeEnd]) -> int:
     """Return the lower bound that follows from the sum of the requests; see `least_copies`.
 
-    In another run, the present pods may be on other nodes. This does not change the sum, but may
-    change how many whole pods fit.
+    The bound is 1 if `pending` is empty. In another run, the present pods may be on other nodes.
+    This does not change the sum, but may change how many whole pods fit.
     """
     requests, room = [_with_pod(pod.requests) for pod in pending], _room(like)
     offered = _offered(requests, room)
@@ -227,7 +227,7 @@ def least_by_sum(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
             free = free_room(node)
             for name in offered:
                 lacking[name] -= max(free[name], 0)
-    return max(1, *(-(-lacking[name] // room[name]) for name in offered))
+    return max([1, *(-(-lacking[name] // room[name]) for name in offered)])
 
 
 def _offered(requests: Iterable[Amounts], room: Amounts) -> list[str]:
@@ -235,7 +235,8 @@ def _offered(requests: Iterable[Amounts], room: Amounts) -> list[str]:
 
     Copies may offer a resource without an allocatable amount, as devices.
     """
-    return [name for name in {name: 0 for one in requests for name in one} if room.get(name, 0) > 0]
+    names = dict.fromkeys(name for one in requests for name in one)
+    return [name for name in names if room.get(name, 0) > 0]
 
 
 def _times(need: Amounts, room: Amounts) -> int:

@@ -9,6 +9,7 @@ from fairlead.api.objects import Taint
 from fairlead.whatif.next_steps.new_nodes import (
     NewNodes,
     lacks_room,
+    least_by_sum,
     least_copies,
     new_nodes_for,
     node_to_copy,
@@ -85,6 +86,17 @@ def test_new_nodes_fit_the_pending_pods(pending, nodes, expected):
 )  # fmt: skip
 def test_the_sum_and_the_number_of_the_pods_are_lower_bounds(pending, nodes, expected):
     assert least_copies(pending, MIDDLE, nodes) == expected
+
+
+@pytest.mark.parametrize(
+    ("pending", "like"),
+    [
+        pytest.param([], MIDDLE, id="new nodes only for pods that are created later"),
+        pytest.param([pod(1)], replace(MIDDLE, allocatable={}), id="a node that offers nothing"),
+    ],
+)
+def test_new_nodes_without_a_known_bound_are_at_least_one(pending, like):
+    assert least_by_sum(pending, like, []) == 1
 
 
 def test_new_nodes_admit_the_pods_that_a_rule_keeps_off_other_nodes():
