@@ -90,7 +90,7 @@ from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
 _NAMED_MAX: Final = 5  # number of nodes that a proposed command names
-_REFUSALS_NAMED_MAX: Final = 3  # number of workloads with refused pods, each with a sentence
+_REASONS_NAMED_MAX: Final = 3  # number of reasons why pods are refused, each with a sentence
 _ORDERS_NAMED_MAX: Final = 3  # number of orders of evictions, each with a sentence of its own
 _GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
 # New nodes beyond one for each blocked node: pods that are pending already can take their room.
@@ -749,21 +749,29 @@ def quota_findings(plan: DrainPlan) -> Iterator[str]:
 def refusal_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield sentences about the pods whose replacements the API server would refuse.
 
-    Workloads whose pods are not created again in a simulated run are left out, because the answer
-    names them already.
+    The first workload whose pods are not created again in a simulated run is left out, and also
+    workloads with the same reason: `unsafe_because` has this reason already.
     """
-    known = {str(one.workload) for run in plan.runs for one in run.uncreated}
-    found = [(*key, pods) for key, pods in sorted(plan.refused.items()) if key[0] not in known]
-    for owner, why, pods in found[:_REFUSALS_NAMED_MAX]:
+    known = [one for run in plan.runs for one in run.uncreated[:1]]
+    owners, reasons = {str(one.workload) for one in known}, {one.reason for one in known}
+    pods = Counter[str]()
+    by_reason: dict[str, list[str]] = {}
+    for (owner, why), refused in sorted(plan.refused.items()):
+        if owner not in owners and why not in reasons:
+            by_reason.setdefault(why, []).append(owner)
+            pods[why] += len(refused)
+    for why, found in islice(by_reason.items(), _REASONS_NAMED_MAX):
         them, replacements = ("it", "its replacement")
-        if len(pods) > 1:
+        if pods[why] > 1:
             them, replacements = ("them", "their replacements")
         yield (
-            f"Do not evict {counted(len(pods), 'pod')} of {owner} yet: the API server would refuse "
-            f"{replacements}, so nothing would create {them} again ({why})."
+            f"Do not evict {counted(pods[why], 'pod')} of {_owners(found)} yet: the API server "
+            f"would refuse {replacements}, so nothing would create {them} again ({why})."
         )
-    if rest := len({owner for owner, _, _ in found[_REFUSALS_NAMED_MAX:]}):
-        yield f"The same holds for pods of {counted(rest, 'other workload')}."
+    rest = list(islice(by_reason.values(), _REASONS_NAMED_MAX, None))
+    if rest:
+        others = counted(sum(map(len, rest)), "other workload")
+        yield f"Pods of {others} would not be created again either, for other reasons."
 
 
 def in_order(drains: Sequence[PlannedDrain]) -> str:

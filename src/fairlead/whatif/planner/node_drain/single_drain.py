@@ -117,13 +117,14 @@ def _verdict(plan: DrainPlan) -> str:
         return f"{plan.nodes[0]} {'can' if count else 'cannot'} be drained{but}."
     if not count:
         return f"None of {total} can be drained."
-    which = f"Each of {total}" if count == len(plan.nodes) else f"{count:,} of {total}"
+    nodes = f"Each of {total}" if count == len(plan.nodes) else f"{count:,} of {total}"
     refused = sum(bool(one.refused) for one in plan.drains)
     but = ""
     if refused:
-        them = "one" if refused == 1 else f"{refused:,}"
-        but = f" On {them} of them, evicted pods would not be created again."
-    return f"{which} can be drained alone, while the others stay in service.{but}"
+        which = "one" if refused == 1 else f"{refused:,}"
+        which = "each" if refused == count else which
+        but = f" On {which} of them, evicted pods would not be created again."
+    return f"{nodes} can be drained alone, while the others stay in service.{but}"
 
 
 def _limits(plan: DrainPlan) -> str:

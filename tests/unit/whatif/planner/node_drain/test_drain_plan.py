@@ -9,7 +9,9 @@ from tests.unit.whatif.planner.conftest import (
     daemon_pod,
     deployment,
     job_of,
+    least_cpu,
     overprovisioned,
+    pod_quota,
     with_priority,
 )
 
@@ -30,6 +32,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     order_findings,
     paces_for,
     plan_drains,
+    refusal_findings,
     run_plan,
     unsafe_because,
     wait_findings,
@@ -1383,6 +1386,25 @@ def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment,
     command = f"fairlead whatif {plan.snapshot} --drain a"
     assert plan.snapshot.endswith("/snapshot.json")
     assert f"{command} proposes limits with which the quota admits the pods." in found["findings"]
+
+
+def test_each_reason_why_new_pods_are_refused_is_named_once(planner, experiment, make):
+    """A quota refuses the pod of web, and a LimitRange those of both small workloads."""
+    nodes = [make.node("a"), make.node("b")]
+    web = deployment(make, "web", ["a", "b"], cpu="2")
+    small = [*deployment(make, "x", ["a"], cpu="100m"), *deployment(make, "y", ["a"], cpu="100m")]
+    quota = {**pod_quota("9"), "spec": {"hard": {"requests.cpu": "3"}}}
+    objects = [*nodes, *small, *web, quota, least_cpu("200m")]
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    [run] = plan.runs
+    assert str(run.uncreated[0].workload) == "deploy/default/web"
+    [finding] = refusal_findings(plan)
+    assert finding == (
+        "Do not evict 2 pods of deploy/default/x and deploy/default/y yet: the API server would "
+        "refuse their replacements, so nothing would create them again (minimum cpu usage per "
+        "Container is 200m, but request is 100m)."
+    )
 
 
 def test_the_budget_of_a_crashing_pod_can_permit_its_eviction(planner, make):
