@@ -127,6 +127,7 @@ def size(
         parse_headroom,
         parse_survival,
     )
+    from fairlead.whatif.planner.node_drain.replacement_admission import refused_pod_notes
     from fairlead.whatif.snapshot.control_plane import is_control_plane
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
@@ -173,6 +174,7 @@ def size(
             spot=tuple(filter(None, (spot_label(info.labels) for info in replaced))),
         )
         notes = (
+            *refused_pod_notes(model, [info.name for info in replaced]),
             *failed_zone_notes(model.table.nodes()),
             *assumption_notes(model, replaced, types, read.node_pools),
             *spot_notes(replaced, offers, types),

@@ -21,19 +21,26 @@ pkg/controller/replicaset/replica_set.go:manageReplicas
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
 
 from msgspec import to_builtins
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess, ResourceQuota
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_placed_anew
 from fairlead.whatif.run.next_pod import without_pod_name
+
+_NOTES_MAX: Final = 3
 
 
 class ReplacementAdmission:
@@ -183,3 +190,24 @@ def edit_of_refusal(namespace: str, refusal: str) -> str:
     """
     excess = QuotaExcess.read(refusal)
     return f"raise quota {namespace}/{excess.quota}" if excess else ""
+
+
+def refused_pod_notes(model: ClusterModel, nodes: Iterable[str]) -> Iterator[str]:
+    """Yield notes about the pods of `nodes` that the API server would not admit on other nodes.
+
+    There is a note for each reason, at most _NOTES_MAX in all.
+    """
+    pods = [pod for name in nodes for pod in model.node(name).pods.values()]
+    refused = ReplacementAdmission(model).refused(pods)
+    by_reason: dict[str, list[PodInfo]] = defaultdict(list)
+    for pod in sorted(pods, key=lambda one: one.key):
+        if pod.key in refused:
+            by_reason[refused[pod.key]].append(pod)
+    for why, found in islice(by_reason.items(), _NOTES_MAX):
+        names = sorted({str(workload_of(pod.pod)) for pod in found})
+        owners = joined(names) if len(names) == 2 else listed(names)
+        are, them = ("is", "it") if len(found) == 1 else ("are", "them")
+        yield (
+            f"{counted(len(found), 'pod')} of {owners} {are} counted here, but the API server "
+            f"would refuse to create {them} again on other nodes ({why})."
+        )
