@@ -2,13 +2,15 @@
 
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
-and taints admit these pods. Other nodes are suitable only if they have no taints, and if no rule,
-such as affinity, rejected a waiting pod. If a rule rejected pods of several workloads, nodes that
-run pods of more of these workloads are preferred. The smallest suitable node is copied, from the
-preferred nodes if one of them is suitable. If pods wait for devices, and several nodes have this
-size, the node with the most pods of their workloads is copied, because pods of other workloads use
-fewer of its devices. The largest node that waiting pods left is copied instead if it is equally
-preferred, and if fewer copies of it are enough.
+and taints admit these pods. Other nodes are suitable only if no rule, such as affinity, rejected a
+waiting pod, and if they have no taints, or if the waiting pods tolerate their taints. The pods
+tolerate the taints of all schedulable nodes if these nodes rejected them only for lack of room. If
+a rule rejected pods of several workloads, nodes that run pods of more of these workloads are
+preferred. The smallest suitable node is copied, from the preferred nodes if one of them is
+suitable. If pods wait for devices, and several nodes have this size, the node with the most pods of
+their workloads is copied, because pods of other workloads use fewer of its devices. The largest
+node that waiting pods left is copied instead if it is equally preferred, and if fewer copies of it
+are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -135,12 +137,13 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the same workloads are
-    preferred. Any other node is suitable only if it has no taints, and if no `pending` pod waits
-    because of a rule, such as affinity. `known` are the nodes at the end of another run. If a node
-    occurs in both runs, its pods of both runs count. `left` contains the names of nodes that
-    `pending` pods had to leave. `ignored` are messages of rules that do not count: SPREAD and APART
-    if a zone without pods may admit the pods. If `admits` is True, labels and taints of `nodes`
-    admit the pods. If `suit` is True, no rule and no taint keeps the pods off copies of `nodes`.
+    preferred. Any other node is suitable only if the `pending` pods are known to tolerate its
+    taints, and if no `pending` pod waits because of a rule, such as affinity. `known` are the nodes
+    at the end of another run. If a node occurs in both runs, its pods of both runs count. `left`
+    contains the names of nodes that `pending` pods had to leave. `ignored` are messages of rules
+    that do not count: SPREAD and APART if a zone without pods may admit the pods. If `admits` is
+    True, labels and taints of `nodes` admit the pods. If `suit` is True, no rule and no taint keeps
+    the pods off copies of `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -162,10 +165,15 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
     runs: dict[str, list[NodeEnd]] = {}
     for node in (*nodes, *known):
         runs.setdefault(node.name, []).append(node)
+    lack_only_room = all(map(_lacks_only_room, pending))
+
+    def is_open(node: NodeEnd) -> bool:
+        return not node.is_tainted or admits or (lack_only_room and node.is_schedulable)
+
     rooms = [
         (node.name, {**_room(node), **_device_room(runs[node.name], held), **apart})
         for node in nodes
-        if suit or node.name in known_to_fit or not ((node.is_tainted and not admits) or ruled_out)
+        if suit or node.name in known_to_fit or (is_open(node) and not ruled_out)
     ]
     suitable = [(name, room) for name, room in rooms if fits(largest, room)]
     if not suitable:
@@ -180,6 +188,14 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
     largest_left = max(equal, key=lambda one: _size(one[1]), default=smallest)
     found = [NewNodes(_copies(needs, room), name) for name, room in (smallest, largest_left)]
     return min(found, key=lambda one: one.count)
+
+
+def _lacks_only_room(pod: PodEnd) -> bool:
+    """Return whether every schedulable node rejected `pod` only for lack of resources."""
+    return all(
+        reason.startswith(_LACKS_ROOM) or reason == UNSCHEDULABLE.message
+        for reason in reasons_of(pod.reason)
+    )
 
 
 def _is_ruled_out(pod: PodEnd, ignored: Iterable[str]) -> bool:

@@ -165,6 +165,29 @@ def test_a_node_with_a_taint_is_the_template_only_for_pods_that_ran_there():
     assert new_nodes_for([pod(2000)], [tainted, LARGE], [ran]) == NewNodes(1, "m")
 
 
+@pytest.mark.parametrize(
+    ("message", "is_cordoned", "expected"),
+    [
+        ("2 Insufficient cpu", False, NewNodes(1, "m")),
+        ("1 Insufficient cpu, 1 node(s) were unschedulable", False, NewNodes(1, "m")),
+        ("1 Insufficient cpu, 1 node(s) were unschedulable", True, None),
+        ("1 Insufficient cpu, 1 node(s) had untolerated taint(s)", False, None),
+    ],
+    ids=[
+        "lack of room",
+        "another node is cordoned",
+        "the node is cordoned",
+        "an untolerated taint",
+    ],
+)
+def test_pods_tolerate_the_taints_of_nodes_that_only_lack_room(message, is_cordoned, expected):
+    """kube-scheduler checks taints before room, and room after cordons."""
+    taint = Taint(key="pool", effect="NoSchedule")
+    tainted = replace(node("m", 4000), taints=(taint,), unschedulable=is_cordoned)
+    pending = pod(2000, reason=f"0/2 nodes are available: {message}.")
+    assert new_nodes_for([pending], [tainted]) == expected
+
+
 def test_pods_that_their_affinity_keeps_from_some_nodes_need_a_node_that_they_ran_on():
     """The reason does not say which nodes these are."""
     reasons = "1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector"
