@@ -37,6 +37,7 @@ from fairlead.whatif.snapshot.unsimulated_controller import (
     workload_key,
 )
 
+_ONLY_WITH_GROUP: Final = "only in groups."
 _NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."
 _SIMULATED_EXTENDERS: Final = (
     "Only the simulated drains call extenders; the rest of this answer, such as what blocks nodes "
@@ -92,10 +93,14 @@ def plan_notes(  # noqa: PLR0913 - what the notes depend on
 def with_simulation(notes: Iterable[str]) -> Iterator[str]:
     """Yield `notes`, the notes about a plan whose drains have been simulated.
 
-    The simulation calls extenders, so the note about extenders is replaced.
+    The simulation calls extenders, so the note about extenders is replaced. The simulation also
+    runs the batch scheduler, so the note about its waiting pods says more.
     """
     for note in notes:
-        yield _SIMULATED_EXTENDERS if note == _NO_EXTENDERS else note
+        if note.endswith(_ONLY_WITH_GROUP):
+            yield f"{note} In the simulated drains, such groups may start and take room."
+        else:
+            yield _SIMULATED_EXTENDERS if note == _NO_EXTENDERS else note
 
 
 def _keys_of(pods: Iterable[PodInfo]) -> set[tuple[str, str, str]]:
@@ -170,6 +175,8 @@ def _waiting_groups(model: ClusterModel, *, are_placed: bool) -> Iterator[str]:
             f"limits of queues may keep {them} waiting."
         )
     else:
-        only = "it starts only with its group" if is_one else "they start only in groups"
-        be = "is" if is_one else "are"
-        yield f"{pods} of the batch scheduler {be} not placed here, because {only}."
+        be, starts = ("is", "it starts") if is_one else ("are", "they start")
+        yield (
+            f"{pods} of the batch scheduler {be} not placed here, because {starts} "
+            f"{_ONLY_WITH_GROUP}"
+        )

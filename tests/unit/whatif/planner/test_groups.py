@@ -11,7 +11,7 @@ from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.fit import fit, fit_answer
 from fairlead.whatif.planner.new_pod import pod_source
-from fairlead.whatif.planner.plan_note import plan_notes, rules_notes
+from fairlead.whatif.planner.plan_note import plan_notes, rules_notes, with_simulation
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -173,3 +173,13 @@ def test_new_pods_of_a_group_are_said_to_start_only_with_it(snapshot, make, conf
         "start only with it" in one for one in fit_answer(found, source, model, "", ()).findings
     )
     assert says == bool(group)
+
+
+def test_groups_that_wait_may_start_in_simulated_drains(snapshot, make):
+    """The simulation runs the batch scheduler, so the pods that a plan does not place may start."""
+    read = snapshot(make.node("n"), make.pod("v-0", schedulerName="volcano"))
+    *others, waiting = plan_notes(read, ClusterModel(read, OFF), NO_CHOICE)
+    assert list(with_simulation([*others, waiting])) == [
+        *others,
+        f"{waiting} In the simulated drains, such groups may start and take room.",
+    ]
