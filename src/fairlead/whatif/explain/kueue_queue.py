@@ -46,6 +46,8 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 _CLUSTER_QUEUE: Final = "ClusterQueue"
 _LOCAL_QUEUE: Final = "LocalQueue"
 _NAMED_MAX: Final = 3
+STARTED_KINDS: Final = ("Job", "JobSet")
+"""The kinds whose start a what-if simulates if it sets spec.suspend to false."""
 _STOPPED: Final = {
     "Hold": "it admits no workloads",
     "HoldAndDrain": "it admits no workloads, and evicts the admitted ones",
@@ -309,11 +311,20 @@ def _steps(waiting: Sequence[QueuedWorkload], arguments: Sequence[str]) -> Itera
     """
     for one in waiting:
         kind, _, key = one.title.partition(" ")
-        if kind in ("Job", "JobSet"):
-            edit = f"{kind.lower()}/{key}:spec.suspend=false"
-            command = shlex.join(("fairlead", "whatif", *arguments, "--set", edit))
-            yield NextStep(f"ask whether the nodes have room for {one.title}", command=command)
+        if kind in STARTED_KINDS:
+            yield start_step(kind, key, arguments)
             return
+
+
+def start_step(kind: str, key: str, arguments: Sequence[str]) -> NextStep:
+    """Return the what-if that starts the suspended Job or JobSet `key` (`namespace/name`).
+
+    `kind` is one of STARTED_KINDS. `arguments` are the command-line words with which the what-if
+    reads the same cluster.
+    """
+    edit = f"{kind.lower()}/{key}:spec.suspend=false"
+    command = shlex.join(("fairlead", "whatif", *arguments, "--set", edit))
+    return NextStep(f"ask whether the nodes have room for {kind} {key}", command=command)
 
 
 def _amounts_title(queue: Manifest, backing: Manifest | None) -> str:

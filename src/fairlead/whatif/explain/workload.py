@@ -50,6 +50,7 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered, ordinals_of
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
+from fairlead.whatif.explain.kueue_queue import STARTED_KINDS, start_step
 from fairlead.whatif.explain.node_requirement import correction_sentences, unmet_requirements
 from fairlead.whatif.explain.pod_cause import (
     cause_rows,
@@ -71,6 +72,7 @@ from fairlead.whatif.explain.uncreated_pod import uncreated_rows, without_name
 from fairlead.whatif.explain.volume_place import volume_places
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, in_queue_order
 from fairlead.whatif.planner.created_pod import create_pod
@@ -238,6 +240,7 @@ def explain_workload(
             *(() if stuck is None else stuck.steps(snapshot.question_arguments)),
             *(undo_steps(workload, replaced)
               if replaced is not None and _waits(model, workload, between, kept) else ()),
+            *_start_steps(workload, snapshot.question_arguments),
             *quota_steps(one_more.message, ref.namespace, snapshot.question_arguments),
             *explain_steps(causes, snapshot.question_arguments),
         ),
@@ -327,6 +330,20 @@ def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:
             yield why
     elif job.status.failed:
         yield _failures(job)
+
+
+def _start_steps(workload: Manifest, arguments: Sequence[str]) -> Iterator[NextStep]:
+    """Yield the what-if that starts `workload` if it is a suspended Job or JobSet.
+
+    A finished Job is left out. A Job with a controller is left out, too, because its controller,
+    such as a JobSet, would suspend it again.
+    """
+    if workload.kind == JOB and is_finished(decode_as(Job, workload.value)):
+        return
+    is_started = workload.full_kind in STARTED_KINDS
+    is_suspended = mapping(workload.value, "spec").get("suspend") is True
+    if is_started and is_suspended and controller_of(workload.metadata) is None:
+        yield start_step(workload.full_kind, workload.ref.key, arguments)
 
 
 def _owner_state(owner: Manifest, inventory: Inventory) -> Iterator[str]:

@@ -237,4 +237,9 @@ def test_a_suspended_job_set_and_its_jobs_say_why_kueue_has_not_admitted_it(expl
     )
     assert rows(answer, "jobs", "job") == [("ml/s-a-0",), ("ml/s-a-1",)]
     said = "Kueue has not admitted JobSet ml/s: insufficient unused quota."
-    assert said in explained("job/ml/s-a-0", job_set, *jobs, held).findings
+    assert [one.command.partition("--set ")[2] for one in answer.steps] == [
+        "jobset/ml/s:spec.suspend=false"
+    ]
+    of_job = explained("job/ml/s-a-0", job_set, *jobs, held)
+    assert said in of_job.findings
+    assert of_job.steps == ()  # the JobSet would suspend the Job again

@@ -1397,6 +1397,8 @@ def test_a_job_without_pods_says_why_it_gets_none(explained, make, spec, status,
     assert answer.verdict == "job/default/j wants no pods and has none."
     one_more = [] if "gets no more pods" in finding else ["One more pod would go to a."]
     assert list(answer.findings) == [finding, *one_more]
+    starts = ["job/default/j:spec.suspend=false"] if finding.startswith("It is suspended") else []
+    assert [one.command.partition("--set ")[2] for one in answer.steps] == starts
 
 
 def custom(api_version, kind, name, **spec):
