@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -142,13 +143,22 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
     """Return the comparison of `alternatives`, in the given order.
 
     If `is_choice` is set, the user can choose an alternative, and the verdict names the best.
-    Otherwise, the verdict states what differs.
+    Otherwise, the verdict states what differs. If all alternatives assume the same, only the end of
+    the verdict says so.
     """
+    shared = {one.answer.verdict.assumption for one in alternatives}
+    assumption = shared.pop() if len(shared) == 1 else ""
+    if assumption:
+        alternatives = [
+            replace(one, answer=replace(one.answer, verdict=one.answer.verdict.without_assumption))
+            for one in alternatives
+        ]
+    verdict = _best(alternatives) if is_choice else _difference(alternatives)
     rows = [_row(one) for one in alternatives]
     return TabularAnswer(
         kind="WhatIfComparison",
         source=", ".join(dict.fromkeys(one.answer.source for one in alternatives)),
-        verdict=_best(alternatives) if is_choice else _difference(alternatives),
+        verdict=f"{verdict} {assumption}".rstrip(),
         findings=(*_failures(alternatives), *_questions(alternatives)),
         tables=(
             ResultTable("alternatives", "side by side", tuple(_columns(rows)), rows),

@@ -194,7 +194,8 @@ def _with_assumed_rules(
         return verdict
     first, *others = verdict.findings
     sentence = f"{first.sentence} {assumed.sentence}"
-    return replace(verdict, findings=(replace(first, sentence=sentence), *others))
+    findings = (replace(first, sentence=sentence), *others)
+    return replace(verdict, findings=findings, assumption=assumed.sentence)
 
 
 def _is_bare(pair: ExperimentPair, effect: Effect) -> bool:

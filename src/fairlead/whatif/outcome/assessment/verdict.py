@@ -145,15 +145,24 @@ class Finding(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """All outcomes that occur, the most severe first; UNCHANGED if no outcome occurs.
 
-    NEGATIVE_PRIORITY_PENDING is always last, although some outcomes before it are harmless.
+    NEGATIVE_PRIORITY_PENDING is always last, although some outcomes before it are harmless. The
+    sentence of the first outcome ends with `assumption`, a sentence about what is assumed, or "".
     """
 
     findings: tuple[Finding, ...]
+    assumption: str = ""
 
     @property
     def first(self) -> Finding:
         """The most severe finding, which is the verdict."""
         return self.findings[0]
+
+    @property
+    def without_assumption(self) -> Verdict:
+        """This verdict, without the `assumption` in its first sentence."""
+        first, *others = self.findings
+        sentence = first.sentence.removesuffix(f" {self.assumption}")
+        return Verdict((Finding(first.kind, sentence), *others))
 
 
 def verdict_of(effect: Effect) -> Verdict:

@@ -12,6 +12,7 @@ from fairlead.engine.batch.scheduler_name import FAIRLEAD, KUBE_BATCH, SCHEDULER
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.comparison import Alternative, compare
 from fairlead.whatif.conditions import DEFAULT_CONDITIONS
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE, batch_config
 from fairlead.whatif.configuration.batch.batch_file import read_batch_config
@@ -112,6 +113,21 @@ def test_the_verdict_says_whose_rules_placed_the_pods(ask, make, gang, maps, sou
     assert "batch rules" not in other
     running = [*nodes, *gang("a", 2, node_name="n")]
     assert "batch rules" not in ask(running, cordon=("m",)).verdict.first.sentence
+
+
+def test_a_comparison_says_only_once_whose_rules_placed_the_pods(ask, make, gang):
+    nodes = [make.node("n"), make.node("m")]
+    objects = [*nodes, *gang("a", 2, node_name="n"), *gang("b", 9)]
+    drain, cordon = (ask(objects, **{change: ("n",)}) for change in ("drain", "cordon"))
+    words = "This is by Fairlead's own batch rules; Volcano may decide otherwise"
+    assert words in cordon.verdict.first.sentence
+    found = compare([Alternative("a", drain), Alternative("b", cordon)], is_choice=True)
+    assert found.verdict.count(words) == 1
+    assert found.verdict.endswith(f". {words} (--batch-config volcano).")
+    rows = found.tables[0].rows
+    assert [row["sentence"] for row in rows] == [
+        one.verdict.first.sentence.partition(f" {words}")[0] for one in (drain, cordon)
+    ]
 
 
 def test_pods_that_no_scheduler_has_bound_need_no_note(ask, make, gang):
