@@ -670,6 +670,45 @@ FAINT_TEXTS = """
 """
 
 
+def test_a_phone_scrolls_to_the_panel_of_a_node(page, tmp_path):
+    """The panel is below the map, which may fill the screen."""
+    nodes = [{"name": f"worker-{n:02}", "pods": []} for n in range(60)]
+    path = tmp_path / "report.html"
+    write_report(path, {"kind": "simulate", "title": "t", "nodes": nodes})
+    page.open(path, width=390, height=844)
+    panel = "document.querySelector('#nodes .panel').getBoundingClientRect()"
+    page.js("document.querySelector('.node-canvas').focus()")
+    page.press("ArrowRight")
+    page.press("Enter")
+    assert page.js(f"{panel}.top >= 46 && {panel}.bottom <= innerHeight")
+    page.press("Escape")
+    page.js("scrollTo(0, 0)")
+    page.js("location.hash = '#node=worker-07'")
+    page.settle()
+    assert page.text("#nodes .node-name") == "worker-07"
+    assert page.js(f"{panel}.top >= 46 && {panel}.bottom <= innerHeight")
+
+
+def test_a_panel_has_the_whole_labels_of_resources(page, tmp_path):
+    amounts = {"ephemeral-storage": 2**30, "example.com/accelerators-of-the-newest-kind": 8}
+    node = {"name": "worker-00", "allocatable": amounts, "pods": []}
+    path = tmp_path / "report.html"
+    write_report(path, {"kind": "simulate", "title": "t", "nodes": [node]})
+    page.open(path)
+    page.js("location.hash = '#node=worker-00'")
+    page.settle()
+    labels = "[...document.querySelectorAll('#nodes .panel .bars th')]"
+    assert page.js(f"{labels}.map(e => e.scrollWidth <= e.clientWidth)") == [True, True]
+    page.resize(390, 844)
+    page.settle()
+    assert page.js(f"{labels}[0].clientHeight") < 48  # "Ephemeral-storage" in two lines
+    rights = [
+        page.js(f"document.querySelector('#nodes {part}').getBoundingClientRect().right")
+        for part in (".panel", ".panel .bars")
+    ]
+    assert rights[1] < rights[0]
+
+
 def test_a_phone_shows_every_value_of_a_row(page, reports):
     """Rows are stacked: no value requires scrolling, and each has its heading."""
     page.open(reports / "large.html", width=390, height=844)

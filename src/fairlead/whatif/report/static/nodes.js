@@ -51,7 +51,10 @@ export function nodesSection(report, priorities, states, time) {
   };
   const map = nodeCanvas(report, view, {
     point: (node, place) => pointAt(report, priorities, view, parts, node, place),
-    pin: (node) => pin(node),
+    pin: (node) => {
+      pin(node);
+      if (node !== null && isBelow(parts.side, map)) parts.side.scrollIntoView({ block: "nearest" });
+    },
   });
   const pin = (node) => {
     view.pinned = node;
@@ -72,12 +75,12 @@ export function nodesSection(report, priorities, states, time) {
     );
   };
   document.addEventListener("reportchange", () => followReport(report, view, parts, states, time, refresh));
-  document.addEventListener("shownode", ({ detail }) => showNamed(report, map, pin, detail));
+  document.addEventListener("shownode", ({ detail }) => showNamed(report, map, parts.side, pin, detail));
   onTime(time, (t) => {
     view.states = states.at(t);
     refresh();
   });
-  onAddress("node", (name) => showNamed(report, map, pin, name));
+  onAddress("node", (name) => showNamed(report, map, parts.side, pin, name));
   return section(
     "nodes",
     "Nodes",
@@ -286,10 +289,16 @@ function showSide(report, priorities, view, { side }, pin) {
     );
 }
 
-function showNamed(report, map, pin, name) {
+/** Whether the panel is below the map, as in a narrow window, where the map may fill the screen. */
+function isBelow(side, { canvas }) {
+  return side.getBoundingClientRect().top >= canvas.getBoundingClientRect().bottom;
+}
+
+function showNamed(report, map, side, pin, name) {
   const node = report.nodes.name.indexOf(name);
   if (node < 0) return;
   pin(node);
-  map.canvas.scrollIntoView({ block: "center" });
+  if (isBelow(side, map)) side.scrollIntoView({ block: "nearest" });
+  else map.canvas.scrollIntoView({ block: "center" });
   map.canvas.focus({ preventScroll: true });
 }
