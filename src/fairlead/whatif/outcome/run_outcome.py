@@ -657,8 +657,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         placed = sum(pod.is_terminating for pod in self.placed)
         if not count:
             return ""
-        who = "1 terminating pod" if count == 1 else f"{count:,} terminating pods"
-        text = f"The amounts requested on all nodes include the requests of {who}"
+        where = "its node" if count == 1 else "their nodes"
+        text = f"The requests of {counted(count, 'terminating pod')} count on {where}"
         if not placed:
             return f"{text}."
         also = "also counts" if placed == 1 else "also count"

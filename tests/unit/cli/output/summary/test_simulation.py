@@ -113,9 +113,6 @@ duration: 10m
     screen = io.StringIO()
     outcome = run_experiment(experiment, "", NoProgress()).outcome
     print_simulation(experiment, outcome, Console(file=screen))
-    note = (
-        "The amounts requested on all nodes include the requests of 1 terminating pod; 1 of 1 also "
-        "counts as placed."
-    )
+    note = "The requests of 1 terminating pod count on its node; 1 of 1 also counts as placed."
     assert note in " ".join(screen.getvalue().split())
     assert simulation_result(experiment, outcome)["notes"] == [note]
