@@ -196,9 +196,9 @@ def _unchanged(effect: Effect) -> str:
     return f"{text} In both runs, {after.autoscaler} {words}."
 
 
-Row = Callable[[Effect], str | None]
+_Row = Callable[[Effect], str | None]
 
-_TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
+_TABLE: Final[tuple[tuple[OutcomeKind, _Row], ...]] = (
     # Loops that never end.
     (OutcomeKind.LOOP, loop_sentence),
     # Drains that are refused or not completed.

@@ -6,8 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from fairlead.api.text.count import counted
-from fairlead.whatif.outcome.assessment.sentence.other_pod import _end
-from fairlead.whatif.outcome.assessment.sentence.words import counted_pods, listed_names, pods_of
+from fairlead.whatif.outcome.assessment.sentence.words import (
+    counted_pods,
+    end_words,
+    listed_names,
+    pods_of,
+)
 from fairlead.whatif.outcome.assessment.sentence.workload import stopped_rollouts
 from fairlead.whatif.outcome.comparison.effect import Effect, by_reason
 from fairlead.whatif.outcome.run_outcome import KEPT_RESOURCES, ObjectError
@@ -88,4 +92,4 @@ def _failed_pods(effect: Effect) -> str | None:
     """Return a sentence about failed new pods that have no controller; None if there are none."""
     completed = effect.difference.completed
     pods = [pod for pod in completed if pod.has_failed and pod.workload.kind == POD]
-    return f"{pods_of(pods)} {_end(effect, pods, 'fail')}." if pods else None
+    return f"{pods_of(pods)} {end_words(pods, 'fail', effect.changed)}." if pods else None

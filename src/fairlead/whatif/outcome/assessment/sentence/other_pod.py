@@ -9,6 +9,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.assessment.sentence.displaced_pod import fails_to_start, is_rejected
 from fairlead.whatif.outcome.assessment.sentence.words import (
     counted_pods,
+    end_words,
     keys_of,
     pods_of,
     time_words,
@@ -39,8 +40,8 @@ def started_sentence(effect: Effect) -> str | None:
     """Return sentences about pods that have a node only with the change; None if there are none.
 
     The sentences do not include pods of failed nodes, because `down_sentence` and
-    `unfinished_sentence` count these pods.
-    New pods that were displaced later are left out, too, because `displaced_sentence` counts them.
+    `unfinished_sentence` count these pods. New pods that were displaced later are left out, too,
+    because `displaced_sentence` counts them.
     """
     found, changed = effect.difference, effect.changed
     known = {*(one.pod for one in effect.lost), *keys_of(found.displaced)}
@@ -66,7 +67,7 @@ def started_sentence(effect: Effect) -> str | None:
         do = "gets a node but does" if len(starting) == 1 else "get nodes but do"
         sentences.append(f"{pods_of(starting, what)} {do} not run yet.")
     alone = "" if found.displaced else ", and none is displaced"
-    for those, who in ((pods, pods_of(pods, what)), (own, pods_of_nodes(own))):
+    for those, who in ((pods, pods_of(pods, what)), (own, _pods_of_nodes(own))):
         if those:
             after = time_words(changed.after_start(max(starts[pod.key] or 0 for pod in those)))
             verb = "runs" if len(those) == 1 else "run"
@@ -84,7 +85,7 @@ def _kept(pods: Sequence[PodEnd]) -> str:
     if not all(pod.own_node for pod in pods):
         return f"{pods_of(pods)} {stay}, removed only without the change."
     nodes = counted(len({pod.node for pod in pods}), "node")
-    return f"{pods_of_nodes(pods)} {stay} on {nodes}, removed only without the change."
+    return f"{_pods_of_nodes(pods)} {stay} on {nodes}, removed only without the change."
 
 
 def _on_new_nodes(pods: Iterable[PodEnd]) -> str:
@@ -106,19 +107,7 @@ def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
 def completed_sentence(effect: Effect) -> str | None:
     """Return a sentence about pods that complete; None if there are none."""
     pods = [pod for pod in effect.difference.completed if not pod.has_failed]
-    return f"{pods_of(pods)} {_end(effect, pods, 'complete')}." if pods else None
-
-
-def _end(effect: Effect, pods: Sequence[PodEnd], verb: str) -> str:
-    """Return a text such as "run and complete; the last one after 5m".
-
-    If all of `pods` existed already when the run began, the text does not say that they run.
-    """
-    after = time_words(effect.changed.after_start(max(pod.ended_at or 0 for pod in pods)))
-    is_known = all(pod.is_initial for pod in pods)
-    if len(pods) == 1:
-        return f"{'' if is_known else 'runs and '}{verb}s after {after}"
-    return f"{'' if is_known else 'run and '}{verb}; the last one after {after}"
+    return f"{pods_of(pods)} {end_words(pods, 'complete', effect.changed)}." if pods else None
 
 
 def removed_sentence(effect: Effect) -> str | None:
@@ -147,18 +136,18 @@ def removed_sentence(effect: Effect) -> str | None:
     if own:
         verb = "is removed with its" if len(own) == 1 else "are removed with their"
         nodes = "node" if len({pod.own_node for pod in own}) == 1 else "nodes"
-        sentences.append(f"{pods_of_nodes(own)} {verb} {nodes}.")
+        sentences.append(f"{_pods_of_nodes(own)} {verb} {nodes}.")
     # A workload with new pods may have as many pods as without the change, but on other nodes.
     renewed = {pod.workload for pod in effect.difference.placed}
     absent = of_other_nodes(never, effect.changed)
     never = [pod for pod in never if pod not in absent]
     if fewer := [pod for pod in absent if pod.workload not in renewed]:
         verb = "is" if len(fewer) == 1 else "are"
-        words = pods_of_nodes(fewer, "fewer ")
+        words = _pods_of_nodes(fewer, "fewer ")
         sentences.append(f"At the end, there {verb} {words} than without the change.")
     if others := [pod for pod in absent if pod.workload in renewed]:
         verb = "exists" if len(others) == 1 else "exist"
-        sentences.append(f"{pods_of_nodes(others)} {verb} only without the change.")
+        sentences.append(f"{_pods_of_nodes(others)} {verb} only without the change.")
     if fewer := [pod for pod in never if pod.workload not in renewed]:
         verb = "is" if len(fewer) == 1 else "are"
         words = pods_of(fewer, "fewer pod")
@@ -252,7 +241,7 @@ def of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
     return [pod for pod in pods if pod.own_node and pod.own_node not in other.node_names]
 
 
-def pods_of_nodes(pods: Sequence[PodEnd], which: str = "") -> str:
+def _pods_of_nodes(pods: Sequence[PodEnd], which: str = "") -> str:
     """Return text such as "5 DaemonSet pods"; `pods` are pods of DaemonSets and static pods.
 
     `which` is text that is inserted after the number.

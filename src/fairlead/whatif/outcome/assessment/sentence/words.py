@@ -9,7 +9,7 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import POD
 
 NAMES_MAX: Final = 2
@@ -47,6 +47,19 @@ def plural(count: int, what: str) -> str:
 def time_words(duration: DurationNs) -> str:
     """Return `duration` as text; a negative duration counts as 0."""
     return for_readers(max(duration, 0))
+
+
+def end_words(pods: Sequence[PodEnd], verb: str, run: RunOutcome) -> str:
+    """Return a text such as "run and complete; the last one after 5m".
+
+    `pods` have ended in `run`, and `verb` says how, here "complete". If all of them existed already
+    when the run began, the text does not say that they run.
+    """
+    after = time_words(run.after_start(max(pod.ended_at or 0 for pod in pods)))
+    is_known = all(pod.is_initial for pod in pods)
+    if len(pods) == 1:
+        return f"{'' if is_known else 'runs and '}{verb}s after {after}"
+    return f"{'' if is_known else 'run and '}{verb}; the last one after {after}"
 
 
 def keys_of(pods: Iterable[PodEnd]) -> list[str]:
