@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import Instant
@@ -137,25 +137,28 @@ def removed_sentence(effect: Effect) -> str | None:
         verb = "is removed with its" if len(own) == 1 else "are removed with their"
         nodes = "node" if len({pod.own_node for pod in own}) == 1 else "nodes"
         sentences.append(f"{_pods_of_nodes(own)} {verb} {nodes}.")
-    # A workload with new pods may have as many pods as without the change, but on other nodes.
-    renewed = {pod.workload for pod in effect.difference.placed}
     absent = of_other_nodes(never, effect.changed)
     never = [pod for pod in never if pod not in absent]
-    if fewer := [pod for pod in absent if pod.workload not in renewed]:
-        verb = "is" if len(fewer) == 1 else "are"
-        words = _pods_of_nodes(fewer, "fewer ")
-        sentences.append(f"At the end, there {verb} {words} than without the change.")
-    if others := [pod for pod in absent if pod.workload in renewed]:
-        verb = "exists" if len(others) == 1 else "exist"
-        sentences.append(f"{_pods_of_nodes(others)} {verb} only without the change.")
-    if fewer := [pod for pod in never if pod.workload not in renewed]:
-        verb = "is" if len(fewer) == 1 else "are"
-        words = pods_of(fewer, "fewer pod")
-        sentences.append(f"At the end, there {verb} {words} than without the change.")
-    if others := [pod for pod in never if pod.workload in renewed]:
-        verb = "exists" if len(others) == 1 else "exist"
-        sentences.append(f"{pods_of(others)} {verb} only without the change.")
+    sentences += _only_without(effect, absent, _pods_of_nodes)
+    sentences += _only_without(effect, never, lambda pods, which: pods_of(pods, f"{which}pod"))
     return " ".join(sentences) or None
+
+
+def _only_without(
+    effect: Effect, pods: Sequence[PodEnd], words: Callable[[Sequence[PodEnd], str], str]
+) -> Iterator[str]:
+    """Yield sentences about `pods`, which exist only without the change.
+
+    `words` returns text such as "5 pods" for pods, with its second argument after the number.
+    """
+    # A workload with new pods may have as many pods as without the change, but on other nodes.
+    renewed = {pod.workload for pod in effect.difference.placed}
+    if fewer := [pod for pod in pods if pod.workload not in renewed]:
+        verb = "is" if len(fewer) == 1 else "are"
+        yield f"At the end, there {verb} {words(fewer, 'fewer ')} than without the change."
+    if others := [pod for pod in pods if pod.workload in renewed]:
+        verb = "exists" if len(others) == 1 else "exist"
+        yield f"{words(others, '')} {verb} only without the change."
 
 
 def _by_failed_jobs(effect: Effect, deleted: Sequence[PodEnd]) -> str:
