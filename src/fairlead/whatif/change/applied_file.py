@@ -57,7 +57,6 @@ def add_applied(collected: ChangeSteps) -> None:
     """Add the steps that apply the files of the change, and notes about them. Raises InputError."""
     change, inventory, unmanaged = collected.change, collected.inventory, 0
     kept: list[tuple[Manifest, list[str]]] = []
-
     written, owners = _read_manifests(change, inventory)
     found = [manifest for manifest, _ in written]
     _check_applied(found, inventory)

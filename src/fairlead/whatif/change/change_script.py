@@ -71,15 +71,7 @@ def script_of_change(
     `new_node` contains node templates of the instance type for --add-nodes, one for each zone.
     Raises InputError for files that cannot be read and for objects that are missing or not allowed.
     """
-    if change.reschedule_order not in (BY_PRIORITY, AS_SCHEDULED):
-        problem = f"{change.reschedule_order!r} is not {BY_PRIORITY} or {AS_SCHEDULED}"
-        raise InputError(ORDER_OPTION, problem)
-    if change.reschedule_order == AS_SCHEDULED and not change.reschedule:
-        raise InputError(ORDER_OPTION, "needs --reschedule")
-    if change.namespace and not any(getattr(change, name) for name in NAMING_OPTIONS):
-        *others, last = NAMING_OPTIONS.values()
-        which = f"{', '.join(others)} or {last}"
-        raise InputError("--namespace", f"has no effect without {which}")
+    _refuse_unused_options(change)
     collected = ChangeSteps(change, snapshot.taken_at, snapshot.inventory())
     classes = {one.ref.name: one for one in collected.inventory.of_kind(PRIORITY_CLASS)}
     models = _models(change, collected.inventory)
@@ -124,7 +116,24 @@ def script_of_change(
     )
 
 
+def _refuse_unused_options(change: ClusterChange) -> None:
+    """Raise InputError if --namespace or --reschedule-order has no effect or a wrong value.
+
+    The functions of the other options check them.
+    """
+    if change.reschedule_order not in (BY_PRIORITY, AS_SCHEDULED):
+        problem = f"{change.reschedule_order!r} is not {BY_PRIORITY} or {AS_SCHEDULED}"
+        raise InputError(ORDER_OPTION, problem)
+    if change.reschedule_order == AS_SCHEDULED and not change.reschedule:
+        raise InputError(ORDER_OPTION, "needs --reschedule")
+    if change.namespace and not any(getattr(change, name) for name in NAMING_OPTIONS):
+        *others, last = NAMING_OPTIONS.values()
+        which = f"{', '.join(others)} or {last}"
+        raise InputError("--namespace", f"has no effect without {which}")
+
+
 def _apply(collected: ChangeSteps) -> None:
+    """Add the steps of --apply. Raises InputError."""
     change = collected.change
     if change.server_side and not change.apply:
         raise InputError("--server-side", "needs --apply")
@@ -138,6 +147,7 @@ def _apply(collected: ChangeSteps) -> None:
 
 
 def _edit(collected: ChangeSteps) -> None:
+    """Add the steps of the options that edit objects. Raises InputError."""
     change = collected.change
     if change.priority_class or change.apply_vpa or change.set or change.set_resources:
         from fairlead.whatif.change.edited_object import add_edits  # noqa: PLC0415 - like `_apply`
@@ -146,6 +156,7 @@ def _edit(collected: ChangeSteps) -> None:
 
 
 def _scale(collected: ChangeSteps) -> None:
+    """Add the steps of --scale. Raises InputError."""
     if collected.change.scale:
         from fairlead.whatif.change.scaled_workload import add_scaling  # noqa: PLC0415 - rarely needed
 
@@ -329,6 +340,7 @@ def _rolling(change: ClusterChange, total: int) -> RollingDrainOptions | None:
 
 
 def _delete(collected: ChangeSteps) -> None:
+    """Add the steps of --delete, and notes about what they leave behind. Raises InputError."""
     if not collected.change.delete:
         return
     from fairlead.whatif.change.deletion import (  # noqa: PLC0415
@@ -383,6 +395,11 @@ def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
 
 
 def _add_nodes(collected: ChangeSteps, models: Models | None, templates: Sequence[Json]) -> None:
+    """Add the steps of --add-nodes.
+
+    The new nodes are copies of `models`, the nodes of --like, if it is not None. `templates` are
+    those of --instance-type, one for each zone. Raises InputError.
+    """
     count, start = collected.change.add_nodes, collected.start
     if count is None:
         return

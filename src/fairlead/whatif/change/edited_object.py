@@ -102,7 +102,7 @@ def _resize(collected: ChangeSteps, pod: Manifest, result: Json, source: str) ->
 
 
 def _apply_recommendations(collected: ChangeSteps, fields: EditedFields) -> None:
-
+    """Add the steps of --apply-vpa, and record the edited fields in `fields`. Raises InputError."""
     for edit in recommended_edits(collected.inventory, collected.change.namespace):
         collected.notes.append(edit.note)
         if edit.target is not None:

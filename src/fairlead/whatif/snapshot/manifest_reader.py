@@ -208,6 +208,7 @@ def _are_distinct(manifests: Iterable[Manifest]) -> bool:
 def _manifests(
     document: Document, namespace: str, on_read: OnRead = read_silently
 ) -> list[Manifest | ReplicaManifests]:
+    """Return the objects in `document`; see `manifests_of_cluster`."""
     source = document.source
     if document.listing is None:
         values = _opened(source, document.value)
@@ -365,6 +366,10 @@ def _item_defaults(value: Json) -> Json:
 
 
 def _manifest(source: str, value: Any, namespace: str) -> Manifest:
+    """Return the manifest of `value`, an object in the file `source`. Raises InputError.
+
+    A namespaced object without a namespace gets `namespace`.
+    """
     clean = storable_object(source, value)
     kind = kind_of(clean)
     metadata = clean["metadata"]

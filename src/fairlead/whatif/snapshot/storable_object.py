@@ -24,7 +24,7 @@ from fairlead.whatif.input.error import InputError, one_line
 
 _API_VERSION: Final = re.compile(r"(?:[^/\s]*/)?[^/\s]+")
 _INTEGER_BOUND: Final = 2**63
-_FORMER_API_VERSIONS: Final = {
+_FORMER_API_VERSIONS: Final = {  # {former version: the version in which its objects are read}
     "apps/v1beta1": "apps/v1",
     "apps/v1beta2": "apps/v1",
     "extensions/v1beta1": "apps/v1",
@@ -36,6 +36,7 @@ _FORMER_API_VERSIONS: Final = {
     "storage.k8s.io/v1beta1": "storage.k8s.io/v1",
     "resource.k8s.io/v1alpha3": "resource.k8s.io/v1beta2",
 }
+# {(group, kind): the API version in which Fairlead reads objects of the kind}
 _VERSIONS: Final = {(version.rpartition("/")[0], kind): version for version, kind in VIEWS}
 _AUTOSCALING_V1: Final = "autoscaling/v1"
 _AUTOSCALING_BETA: Final = "autoscaling/v2beta"
@@ -49,8 +50,8 @@ _POLICY_V1BETA1: Final = "policy/v1beta1"
 _KUSTOMIZE: Final = "kustomize.config.k8s.io/"
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHART: Final = "Chart.yaml"
-# Kinds of configuration files of programs. The API server does not serve these kinds.
 _BOTH: Final = "for a what-if that compares both configurations"
+# Kinds of configuration files of programs. The API server does not serve these kinds.
 _CONFIGURATIONS: Final = {
     "KubeSchedulerConfiguration": (
         f"kube-scheduler, not an object; use --config, or --new-config {_BOTH}"
@@ -60,6 +61,7 @@ _CONFIGURATIONS: Final = {
 _BATCH_CONFIGURATION: Final = (
     f"a batch scheduler, not an object; use --batch-config, or --new-batch-config {_BOTH}"
 )
+# The kinds whose objects are also read in the versions of `_FORMER_API_VERSIONS`.
 _RENAMED: Final = frozenset(
     {
         "Deployment",
