@@ -19,9 +19,11 @@ def printing(page):
     """Lay the page out for paper, as the browser does before it prints."""
     page.js("dispatchEvent(new Event('beforeprint'))")
     page.send("Emulation.setEmulatedMedia", media="print")
-    yield
-    page.send("Emulation.setEmulatedMedia", media="")
-    page.js("dispatchEvent(new Event('afterprint'))")
+    try:
+        yield
+    finally:
+        page.send("Emulation.setEmulatedMedia", media="")
+        page.js("dispatchEvent(new Event('afterprint'))")
 
 
 @pytest.mark.parametrize("name", ["large", "outage"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,24 @@ def test_lines_are_appended_to_a_file_that_only_its_user_can_read(tmp_path):
             log.write(line)
     assert path.read_bytes() == b"a\nb\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_lines_are_appended_to_the_file_of_standard_output(tmp_path):
+    """The process and the log would overwrite each other's text if FILE were opened twice."""
+    code = """
+from pathlib import Path
+from fairlead.apiserver.endpoints.audit import AuditLevel
+from fairlead.cli.commands.up.audit_log import opened_audit
+
+print("a")
+with opened_audit(Path("/dev/stdout"), AuditLevel.METADATA) as log:
+    log.write(b"b\\n")
+print("c")
+"""
+    path = tmp_path / "out"
+    with path.open("wb") as stdout:
+        subprocess.run([sys.executable, "-c", code], stdout=stdout, check=True)
+    assert path.read_text() == "a\nb\nc\n"
 
 
 def test_a_file_that_cannot_be_opened_is_refused(tmp_path):
