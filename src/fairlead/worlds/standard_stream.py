@@ -23,10 +23,11 @@ def is_standard_stream(path: Path) -> bool:
 
 
 def standard_stream(path: Path) -> int | None:
-    """Return a new descriptor that appends to the standard output or standard error at `path`.
+    """Return a new descriptor of the standard output or standard error at `path`.
 
-    Return None if `path` is another file. Return None also for pipes and devices, which have no
-    position and can be opened again. Raises OSError.
+    It has the position of the stream, so what the caller writes follows what was printed. Return
+    None if `path` is another file. Return None also for pipes and devices, which have no position
+    and can be opened again. Raises OSError.
     """
     descriptor = _descriptor(path)
     if descriptor is None:
@@ -37,10 +38,15 @@ def standard_stream(path: Path) -> int | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    with suppress(OSError):  # The path does not exist.
+    """Return which of `_DESCRIPTORS` is the regular file at `path`; None if neither is."""
+    try:
         found = path.stat()
-        for descriptor in _DESCRIPTORS if S_ISREG(found.st_mode) else ():
-            with suppress(OSError):  # The stream is closed.
-                if os.path.samestat(found, os.fstat(descriptor)):
-                    return descriptor
+    except OSError:  # The path does not exist.
+        return None
+    if not S_ISREG(found.st_mode):
+        return None
+    for descriptor in _DESCRIPTORS:
+        with suppress(OSError):  # The stream is closed.
+            if os.path.samestat(found, os.fstat(descriptor)):
+                return descriptor
     return None

@@ -22,7 +22,7 @@ from fairlead.worlds.standard_stream import is_standard_stream
 # The separators in values that contain a file name, such as TYPES,PRICES or FILE.py:CLASS=WEIGHT
 # or NAME:--apply FILE.
 _SEPARATORS: Final = re.compile(r"[,:=\s'\"]+")
-_SYSTEM_FOLDERS: Final = ("dev", "proc")
+_SYSTEM_DIRECTORIES: Final = ("dev", "proc")
 
 
 def require_distinct(
@@ -37,7 +37,7 @@ def require_distinct(
     `,` or `=`. If a directory is named, the snapshot files in the directory and its subdirectories
     are inputs. `in_place` contains the options whose output is written into the existing file. An
     output of any other option is a new file, which replaces the existing file. The file of
-    standard output or standard error may be named only as /dev/stdout or in a similar way.
+    standard output or standard error may be named only by a path in /dev or /proc.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():
@@ -49,7 +49,7 @@ def require_distinct(
             problem = f"{path} is an input of this command; name another file"
             raise InputError(option, problem)
         # A user who writes /dev/stdout knows that the file also gets what the command prints.
-        if is_standard_stream(path) and path.absolute().parts[1] not in _SYSTEM_FOLDERS:
+        if is_standard_stream(path) and path.absolute().parts[1] not in _SYSTEM_DIRECTORIES:
             problem = f"{path} is also standard output or standard error; name another file"
             raise InputError(option, problem)
     _require_different(given)

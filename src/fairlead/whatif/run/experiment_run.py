@@ -781,9 +781,10 @@ class ExperimentRun:
         )
 
     def _errors(self, resizes: Mapping[str, str], since: Instant) -> Iterator[ObjectError]:
-        """Yield the errors at the end: of Jobs, of unfinished `resizes`, and of refused pods.
+        """Yield the errors at the end: of Jobs, of unfinished `resizes`, and those of all objects.
 
-        `resizes` maps the keys of pods to the reasons why their resizes are deferred.
+        `resizes` maps the keys of pods to the reasons why their resizes are deferred, or to "" if
+        the kubelet has not decided yet. A deleted Job counts if it failed at `since` or later.
         """
         recorder, workloads = self._recorder, self._controllers.workloads
         found = ObjectErrors(
@@ -813,7 +814,8 @@ class ExperimentRun:
     ) -> set[WorkloadRef]:
         """Return workloads whose readiness an answer may show, although they did not change.
 
-        `pods`, `undrained` and `errors` are the ones at the end of the run.
+        `pods`, `undrained` and `errors` are those at the end of the run. A deleted workload counts
+        if it was deleted at `since` or later.
         """
         recorder = self._recorder
         concerned = {one.pod.workload for one in undrained}

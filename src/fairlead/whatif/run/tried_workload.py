@@ -69,10 +69,10 @@ class TriedWorkloads(Struct, frozen=True):
 
 
 class _ParamRef(Struct, frozen=True):
-    """The objects that are parameters of an admission policy: the paramRef of one of its bindings.
+    """The paramRef of a policy's binding: it says which objects are parameters of the policy.
 
-    Parameters that a selector selects count as objects with any name, because the change may alter
-    their labels. If `namespace` is "", each namespace has its own parameters.
+    If the paramRef has a selector, `name` is "": any object may be a parameter, because the change
+    may alter its labels. If `namespace` is "", the parameters for a pod are in the pod's namespace.
     """
 
     group: str
@@ -82,10 +82,10 @@ class _ParamRef(Struct, frozen=True):
 
     def selects(self, one: Manifest) -> bool:
         """Return whether `one` may be a parameter."""
+        is_of_kind = (self.group, self.kind) == (one.kind.group, one.kind.kind)
         is_named = self.name in ("", one.ref.name)
         is_inside = not one.kind.namespaced or self.namespace in ("", one.ref.namespace)
-        is_alike = (self.group, self.kind) == (one.kind.group, one.kind.kind)
-        return is_alike and is_named and is_inside
+        return is_of_kind and is_named and is_inside
 
 
 def tried_workloads(
@@ -98,11 +98,11 @@ def tried_workloads(
     example because its pods are updated when they are deleted.
     """
     namespaces, named = set[str](), set[WorkloadRef]()
-    parameters = list(_parameters(present))
+    param_refs = list(_param_refs(present))
     for objects, is_deletion in ((written, False), (deleted, True)):
         for one in objects:
-            for selecting in (each for each in parameters if each.selects(one)):
-                if selecting.namespace or not one.kind.namespaced:
+            for reference in (each for each in param_refs if each.selects(one)):
+                if reference.namespace or not one.kind.namespaced:
                     return TriedWorkloads(is_all=True)
                 namespaces.add(one.ref.namespace)
             if one.kind is PRIORITY_CLASS and not (is_deletion or one.value.get("globalDefault")):
@@ -121,10 +121,11 @@ def tried_workloads(
     return found if namespaces or named else None
 
 
-def _parameters(present: Iterable[Manifest]) -> Iterator[_ParamRef]:
-    """Yield the parameters of the admission policies among the objects `present`.
+def _param_refs(present: Iterable[Manifest]) -> Iterator[_ParamRef]:
+    """Yield the paramRefs of the bindings of admission policies among the objects `present`.
 
-    A change of policies or bindings needs no parameters, because it concerns all workloads.
+    Policies and bindings that the change itself writes are not read: their change concerns all
+    workloads anyway.
     """
     bindings: list[Manifest] = []
     kinds: dict[tuple[Kind, str], Json] = {}

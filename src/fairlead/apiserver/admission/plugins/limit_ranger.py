@@ -23,7 +23,7 @@ from fairlead.apiserver.storage.storage import Storage
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 CONTAINER: Final = "Container"
 CLAIM: Final = "PersistentVolumeClaim"
-# A violated bound, and the amount of the refused object.
+# A violated bound and the amount of the refused object, as `_violations` writes them.
 _VIOLATION: Final = re.compile(
     r"((?:usage|ratio) per \w+ is [^,\]]+), but (?:request|limit|provided ratio) is [^,\]]+"
 )
@@ -151,8 +151,8 @@ def _filled(container: Json, defaults: dict[str, Json], type_name: str, notes: l
 def without_own_amounts(message: str) -> str:
     """Return the refusal `message` without the amounts of the refused object.
 
-    The result is equal for all objects that violate the same bounds. Messages of other admission
-    plugins are returned unchanged.
+    Objects that violate the same bounds equally often get the same result. Messages of other
+    admission plugins are returned unchanged.
     """
     return _VIOLATION.sub(r"\1", message)
 

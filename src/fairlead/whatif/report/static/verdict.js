@@ -195,6 +195,7 @@ function untouched({ untouched_workloads: amount, workloads }) {
   return h("p", { class: "note" }, `${plural(amount, `${other}workload is`, `${other}workloads are`)} untouched.`);
 }
 
+/** `spec`, with a note about nodes that do not count if it is the spec of the table of node pools. */
 function withPoolNote(spec, pools) {
   if (spec.key !== "node_pools") return spec;
   const has = (key) => pools.some((pool) => pool[key]);
