@@ -16,6 +16,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, at, mapping
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Pod
+from fairlead.api.selector import parse_selector, selector_matches
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -254,14 +255,20 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
 def _labels_of_failed_nodes(context: StepContext) -> str:
     """Return a label selector that selects exactly the failed nodes; "" if none is known.
 
-    It is known if whole zones fail, or the nodes of one selector of --fail-node.
+    It is known if whole zones fail, or the nodes of one selector of --fail-node. It may also select
+    new nodes, which do not fail with the nodes of a selector; the result is "" then.
     """
     failures = context.answer.change.failures
     if failures.fail_fraction or (failures.fail_zone and failures.fail_node):
         return ""
     if failures.fail_node:
-        (first, *others) = failures.fail_node
-        return "" if others or not is_selector(first) else first
+        first, *others = failures.fail_node
+        if others or not is_selector(first):
+            return ""
+        selector = parse_selector(first)
+        nodes = context.answer.changed.nodes
+        selected = {node.name for node in nodes if selector_matches(selector, node.labels)}
+        return first if selected == context.failed_nodes() else ""
     zones = sorted({zone.rpartition("/")[2] for zone in failures.fail_zone})
     of_zones = {
         node.name for node in context.answer.without.nodes if node.labels.get(ZONE) in zones

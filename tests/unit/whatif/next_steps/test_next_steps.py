@@ -2189,6 +2189,21 @@ def test_nodes_are_not_tainted_by_the_label_of_a_zone_that_other_regions_have(sn
     assert not any("kubectl taint" in where for _, where in steps_of(answer))
 
 
+def test_nodes_are_not_tainted_by_a_label_that_new_nodes_have(snapshot, make):
+    """The command would taint the new nodes, too."""
+    old = [make.node(f"a{n}", pool="old") for n in range(6)]
+    others = [make.node(f"b{n}") for n in range(12)]
+    pods = stateful_set_on(make, [f"a{n}" for n in range(6)])
+    failures = Failures(fail_node=("pool=old",))
+    cluster = snapshot(*old, *others, *pods)
+    for change, is_tainted in (
+        (ClusterChange(failures=failures, add_nodes=1, like="b0"), True),
+        (ClusterChange(failures=failures, add_nodes=1, like="a0"), False),
+    ):
+        steps = steps_of(what_if(cluster, change))
+        assert any("kubectl taint" in command for _, command in steps) is is_tainted
+
+
 def test_many_failed_nodes_are_not_tainted_if_no_other_node_takes_their_pods(snapshot, make):
     old = [make.node(f"a{n}", disk="ssd", **{ZONE: "1"}) for n in range(6)]
     others = [make.node(f"b{n}", disk="hdd", **{ZONE: "2"}) for n in range(12)]
