@@ -153,19 +153,30 @@ def note_port(directory: Path, port: int) -> None:
     write_secret(directory / _PORT, str(port))
 
 
-def missing_credentials(directory: Path) -> str:
+def note_objects(directory: Path) -> None:
+    """Create a file in `directory`; it tells `_missing_objects` that the database had objects."""
+    (directory / _USED).touch(mode=0o600)
+
+
+def lost_data(directory: Path, log: WriteAheadLog) -> str:
+    """Return an error text if objects of `log` or the tokens in `directory` are lost, else "".
+
+    `log` is the open database of `directory`. Raises SqliteLogError.
+    """
+    lost = log.loss() or _missing_credentials(directory)
+    if not lost and log.is_empty:
+        return _missing_objects(directory)
+    return lost
+
+
+def _missing_credentials(directory: Path) -> str:
     """Return an error text if a cluster has used `directory`, but its tokens are lost, else ""."""
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():
         return ""
     return f"{directory / _TOKENS}: is missing, and with it all users' credentials"
 
 
-def note_objects(directory: Path) -> None:
-    """Create a file in `directory`; it tells `missing_objects` that the database had objects."""
-    (directory / _USED).touch(mode=0o600)
-
-
-def missing_objects(directory: Path) -> str:
+def _missing_objects(directory: Path) -> str:
     """Return an error text if the database in `directory` once contained objects, else "".
 
     Call this function only if the database is now empty; an error then means that its objects were
@@ -174,15 +185,6 @@ def missing_objects(directory: Path) -> str:
     if not (directory / _USED).exists():
         return ""
     return f"{directory / OBJECTS}: is empty, but a cluster has run in this directory"
-
-
-def lost_data(directory: Path, log: WriteAheadLog) -> str:
-    """Return an error text if `log`, in `directory`, or the tokens have lost data, else "".
-
-    Raises SqliteLogError.
-    """
-    lost = log.loss() or missing_credentials(directory)
-    return missing_objects(directory) if not lost and log.is_empty else lost
 
 
 def _merged_users(stored: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:

@@ -71,7 +71,8 @@ def provision_times(
 ) -> ProviderSettings:
     """Return the settings with the provision times `texts`, each `DURATION` or `GROUP=DURATION`.
 
-    Raises InputError; the message names `source` (a file or an option) and the field `name`.
+    Raises InputError, also for two times of one group; the message names `source` (a file or an
+    option) and the field `name`.
     """
     usual: DurationNs | None = None
     times: dict[str, DurationNs] = {}
