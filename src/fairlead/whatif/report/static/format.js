@@ -120,7 +120,10 @@ export function duration(seconds) {
   return `${Math.floor(minutes / 60)}h${twoDigits(minutes % 60)}m`;
 }
 
-/** Says which nodes do not count in percentages; null if all nodes count. `down` is the word for nodes that do not run pods. */
+/**
+ * Says which nodes do not count in percentages; null if all nodes count. `cordoned` and `notRunning` say
+ * whether there are such nodes, and `down` is the word for nodes that do not run pods.
+ */
 export function uncountedNodes(cordoned, notRunning, down) {
   const kinds = [cordoned && "cordoned", notRunning && down].filter(Boolean);
   return kinds.length ? `Nodes that are ${kinds.join(" or ")} do not count in these percentages.` : null;

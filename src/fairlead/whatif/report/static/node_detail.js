@@ -181,7 +181,10 @@ function requestText(resources, requests) {
   return parts.join(" · ") || "no requests";
 }
 
-/** A table of the zones: the number of nodes, and the requested share of `resource` on schedulable nodes. */
+/**
+ * A table of the zones: the number of nodes, and the requested share of the resource on schedulable nodes. A note
+ * below it says which nodes do not count.
+ */
 export function zoneTable(view, heading) {
   const { zones, resource } = view;
   const state = shownState(view);
