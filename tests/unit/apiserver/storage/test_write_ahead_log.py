@@ -430,6 +430,22 @@ def history(tmp_path):
     return copies
 
 
+def test_a_copy_of_a_damaged_file_is_refused(history, tmp_path):
+    """Reading all objects does not read the index, so that only the copy shows its damage."""
+    path = tmp_path / "j.db"
+    with closing(sqlite3.connect(path)) as file:
+        index = "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'current'"
+        [(page,)] = file.execute(index)
+        [(size,)] = file.execute("PRAGMA page_size")
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+    with closing(WriteAheadLog(path, synced=False)) as journal:
+        journal.restore(Storage())
+        with pytest.raises(SqliteLogError, match=f"^{path}: is damaged: Page {page}: "):
+            journal.copy_to(tmp_path / "copy.db")
+
+
 def loss_of(path):
     with closing(WriteAheadLog(path, synced=False)) as journal:
         return journal.loss()
