@@ -255,6 +255,38 @@ def test_a_note_names_each_quota_without_room_for_more_pods(ask, make):
         assert any(one.startswith(f"{start}quota: {name}, ") for one in notes)
 
 
+def policy_with_parameters(kind, expression):
+    """Return a policy that validates new pods, whose parameters are objects of the core `kind`."""
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "bounds"},
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": kind},
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                     "resources": ["pods"]}
+                ]
+            },
+            "validations": [{"expression": expression}],
+        },
+    }  # fmt: skip
+
+
+def binding_with(reference):
+    """Return the binding of the policy; its paramRef is `reference`, or absent if it is {}."""
+    spec = {"policyName": "bounds", "validationActions": ["Deny"]}
+    if reference:
+        spec["paramRef"] = {**reference, "parameterNotFoundAction": "Allow"}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "bounds"},
+        "spec": spec,
+    }
+
+
 @pytest.mark.parametrize(
     ("reference", "is_tried"),
     [
@@ -269,33 +301,32 @@ def test_a_note_names_each_quota_without_room_for_more_pods(ask, make):
 )
 def test_a_changed_parameter_of_a_policy_refuses_pods(ask, reference, is_tried):
     """The policy itself does not change. Objects that no binding names are no parameters."""
-    policy = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "bounds"},
-        "spec": {
-            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-            "matchConstraints": {
-                "resourceRules": [
-                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
-                     "resources": ["pods"]}
-                ]
-            },
-            "validations": [{"expression": "params == null || params.data.open == 'yes'"}],
-        },
-    }  # fmt: skip
-    binding = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": "bounds"},
-        "spec": {"policyName": "bounds", "validationActions": ["Deny"]},
-    }
-    if reference:
-        reference = {**reference, "parameterNotFoundAction": "Allow"}
-        binding["spec"]["paramRef"] = reference
+    policy = policy_with_parameters("ConfigMap", "params == null || params.data.open == 'yes'")
+    binding = binding_with(reference)
     bounds = core("ConfigMap", "bounds", data={"open": "yes"})
     bounds["metadata"]["labels"] = {"for": "pods"}
     answer = ask(policy, binding, bounds, set=("cm/bounds:data.open=no",))
     assert [workload for workload, _ in refused(answer)] == [WEB] * is_tried
     answer = ask(policy, binding, bounds, delete=("cm/bounds",))
     assert refused(answer) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "reference", "edit"),
+    [
+        ("ConfigMap", {"name": "far", "namespace": "far"}, "cm/far:metadata.labels.open=no"),
+        ("Namespace", {"name": "far"}, "ns/far:metadata.labels.open=no"),
+    ],
+    ids=["of a fixed namespace", "of no namespace"],
+)
+def test_a_parameter_for_all_namespaces_refuses_pods_of_other_namespaces(
+    ask, kind, reference, edit
+):
+    policy = policy_with_parameters(kind, "params.metadata.labels.open == 'yes'")
+    bounds = core("ConfigMap", "far")
+    bounds["metadata"]["namespace"] = "far"
+    objects = [bounds, namespace("far"), namespace(), namespace("kube-system")]
+    for one in objects:
+        one["metadata"]["labels"] = {"open": "yes"}
+    answer = ask(policy, binding_with(reference), *objects, set=(edit,))
+    assert [workload for workload, _ in refused(answer)] == [WEB]
