@@ -216,6 +216,20 @@ def test_a_kubeconfig_is_appended_to_standard_output(tmp_path):
     assert shown == "a\nbc\n"
 
 
+def test_decisions_are_appended_to_standard_output(tmp_path):
+    """`fairlead run --decisions /dev/stdout > FILE` writes each line at once."""
+    code = """
+from contextlib import ExitStack
+from fairlead.cli.commands.run.run import _line_file
+
+print("a")
+with ExitStack() as opened:
+    _line_file("--decisions", Path("/dev/stdout"), opened).write(b"b\\n")
+print("c")
+"""
+    assert run_with_stdout(tmp_path / "out", code) == "a\nb\nc\n"
+
+
 def test_the_file_of_standard_output_is_refused_under_its_own_name(tmp_path):
     shown = run_with_stdout(tmp_path / "out", f"check({str(tmp_path / 'out')!r})")
     problem = f"{tmp_path / 'out'} is also standard output or standard error; name another file"
