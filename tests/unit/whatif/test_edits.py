@@ -259,11 +259,42 @@ def test_new_nodes_of_an_instance_type_have_the_system_of_the_copied_node(
     assert placed(answer) == ["new-node-1"]
 
 
-def test_nodes_of_an_instance_type_copy_one_node(ask, make, write):
+@pytest.mark.parametrize("label", [ZONE_LABEL, f"{LEGACY}/zone"])
+@pytest.mark.parametrize("zones", ["", "a b c"], ids=["zones of the cluster", "zones of the file"])
+def test_nodes_of_an_instance_type_are_in_the_zones_of_several_copied_nodes(
+    ask, make, write, zones, label
+):
+    """No new node is in zone c, and three of four are copies of node 2."""
+    types = write("types.csv", f"name,cpu,memory,zones\nbig,16,64Gi,{zones}\n")
+    nodes = [make.node(str(at), **{label: zone, "n": str(at)}) for at, zone in enumerate("cab")]
+    change = {"add_nodes": 4, "like": "2:3,1", "instance_type": "big"}
+    answer = ask(nodes, Conditions(instance_types=types), **change)
+    new = [one.labels for one in answer.changed.nodes if one.name.startswith("new-node")]
+    found = [(one["n"], region_and_zone(one)[1]) for one in new]
+    assert sorted(found) == [("1", "a"), *[("2", "b")] * 3]
+    assert {one["node.kubernetes.io/instance-type"] for one in new} == {"big"}
+
+
+def test_several_copied_nodes_without_zones_can_get_an_instance_type(ask, make, write):
     types = write("types.csv", "name,cpu,memory\nbig,16,64Gi\n")
+    nodes = [make.node(name, n=name) for name in ("a", "b")]
     change = {"add_nodes": 2, "like": "a,b", "instance_type": "big"}
-    with pytest.raises(InputError, match=r"type, not of --like, .*; name the node whose labels"):
-        ask([make.node("a"), make.node("b")], Conditions(instance_types=types), **change)
+    answer = ask(nodes, Conditions(instance_types=types), **change)
+    new = [one.labels["n"] for one in answer.changed.nodes if one.name.startswith("new-node")]
+    assert sorted(new) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("other", "has"), [("b", "is in zone b"), ("d", "has no zone")])
+def test_an_instance_type_must_be_offered_in_the_zones_of_several_copied_nodes(
+    ask, make, write, other, has
+):
+    types = write("types.csv", "name,cpu,memory,zones\nbig,16,64Gi,a c\n")
+    nodes = [make.node(zone, **{ZONE_LABEL: zone}) for zone in ("a", "b", "c")]
+    nodes.append(make.node("d"))
+    change = {"add_nodes": 2, "like": f"a,{other}", "instance_type": "big"}
+    text = f"--like: node {other} {has}, but big is offered only in a, c"
+    with pytest.raises(InputError, match=text):
+        ask(nodes, Conditions(instance_types=types), **change)
 
 
 def test_new_nodes_have_the_labels_of_their_instance_type(ask, make, write):

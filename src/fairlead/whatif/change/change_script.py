@@ -384,14 +384,7 @@ def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
         return None
     from fairlead.whatif.change.new_node import find_models  # noqa: PLC0415 - rarely needed
 
-    found = find_models(change.like, inventory)
-    if change.instance_type and len(found.turn) > 1:
-        problem = (
-            "can name only one node with --instance-type, because the zones of the type, not of "
-            "--like, decide where new nodes are; name the node whose labels and taints they get"
-        )
-        raise InputError("--like", problem)
-    return found
+    return find_models(change.like, inventory)
 
 
 def _add_nodes(collected: ChangeSteps, models: Models | None, templates: Sequence[Json]) -> None:

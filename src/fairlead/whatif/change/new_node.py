@@ -36,6 +36,7 @@ from fairlead.api.well_known_label import (
     INSTANCE_TYPE,
     STABLE,
     ZONE,
+    region_and_zone,
 )
 from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.node_dependents import copied_dependent
@@ -114,8 +115,9 @@ def new_nodes(
     `start` is the time of creation of the nodes.
 
     The labels and the size in `templates` take precedence over the labels and the size of a model.
-    The templates are used in turn, one for each zone. Raises InputError if `count` is not allowed,
-    or if there is no model and no template.
+    The templates are used in turn, one for each zone. If there are several models, each new node
+    has the template of its model's zone instead. Raises InputError if `count` is not allowed, if
+    there is no model and no template, or if there is no template for the zone of a model.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
@@ -126,6 +128,8 @@ def new_nodes(
         sources = [by_name[name] for name in models.turn]
     if not sources and not templates:
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
+    if templates and len(sources) > 1:
+        templates = [_template_for(one, templates) for one in sources]
     found: list[Json] = []
     for number, name in enumerate(_free_names(count, inventory)):
         source = sources[number % len(sources)] if sources else None
@@ -189,6 +193,21 @@ class _Model(Struct, frozen=True):
                 yield daemon_pod_on(pod, node, f"{pod.metadata.name}-{node}")
 
 
+def _template_for(model: _Model, templates: Sequence[Json]) -> Json:
+    """Return the template in `templates` for the zone of `model`.
+
+    Templates without a zone suit every model. Raises InputError if no template is for the zone.
+    """
+    by_zone = {region_and_zone(_labels_of(one))[1]: one for one in templates}
+    zone = region_and_zone(_labels_of(model.template))[1]
+    found = by_zone.get(zone) or by_zone.get("")
+    if found is None:
+        has = f"is in zone {zone}" if zone else "has no zone"
+        offered = f"{_type_of(templates[0])} is offered only in {', '.join(sorted(by_zone))}"
+        raise InputError(_LIKE, f"node {model.name} {has}, but {offered}")
+    return found
+
+
 def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
     """Return the CSINode of the node `model` and the ResourceSlices with its devices.
 
@@ -234,7 +253,11 @@ def _copied_capacity(capacity: Json, own: Sequence[str], name: str) -> Json:
 
 
 def _type_of(node: Json) -> object:
-    return (node["metadata"].get("labels") or {}).get(INSTANCE_TYPE)
+    return _labels_of(node).get(INSTANCE_TYPE)
+
+
+def _labels_of(node: Json) -> Mapping[str, str]:
+    return node["metadata"].get("labels") or {}
 
 
 def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
