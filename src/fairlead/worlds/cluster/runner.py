@@ -54,6 +54,9 @@ from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller
 from fairlead.worlds.local.clock import LocalClock
 
+_ROLES: Final = (
+    "fairlead run --rbac, with the other options of this command, prints the roles that it needs"
+)
 SLICE_S: Final = 0.02
 # Minimum time between two steps of the engine, if updates or responses cause the steps. One step
 # handles all updates and responses since the last step. This costs less CPU time than a step for
@@ -281,7 +284,7 @@ class ClusterRunner:
 
         Objects that cannot be decoded are logged too. If this replica has no permission to read a
         resource in REQUIRED, the run ends. For any other resource, the lack of permission is
-        logged once.
+        logged once. The command that prints the roles follows the first such line.
         """
         name, log = reflector.resource.name, self._options.log.problem
         problem = f"status {reflector.refusal}" if reflector.refusal else reflector.problem
@@ -292,9 +295,11 @@ class ClusterRunner:
             return
         self._named.add(name)
         if name in REQUIRED:
-            self._fail(f"no permission to read {name}")
+            self._fail(f"no permission to read {name}; {_ROLES}")
             return
         log(f"no permission to read {name}, so decisions do not take them into account")
+        if len(self._named) == 1:
+            log(_ROLES)
 
     def _name_undecodable(self, reflector: Reflector) -> None:
         """Log objects that cannot be decoded, each once, at most UNDECODABLE_NAMED per resource."""

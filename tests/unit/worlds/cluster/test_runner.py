@@ -132,6 +132,35 @@ def test_a_restart_of_the_server_does_not_end_the_run():
     assert lines == ["pods cannot be read (status 403); the known objects are used", again]
 
 
+def forbidding(*resources):
+    """Returns an empty cluster that forbids its user to read `resources`."""
+
+    async def handle(request):
+        if request.path.rpartition("/")[2] in resources:
+            return web.json_response({"reason": "Forbidden"}, status=403)
+        return await empty_cluster(request)
+
+    return handle
+
+
+HINT = "fairlead run --rbac, with the other options of this command, prints the roles"
+
+
+def test_missing_permissions_are_followed_once_by_the_command_that_prints_the_roles():
+    lines, without = [], forbidding("poddisruptionbudgets", "services", "replicasets")
+    controllers = (SCHEDULER,)
+    asyncio.run(run([], lines, without, until="start", controllers=controllers))
+    missing = [one for one in lines if one.startswith("no permission to read ")]
+    assert len(missing) == 3
+    assert [one.startswith(HINT) for one in lines if one not in missing] == [True]
+    assert lines[1].startswith(HINT)
+
+
+def test_a_run_that_may_not_read_nodes_ends_with_the_command_that_prints_the_roles():
+    found = asyncio.run(run([], [], forbidding("nodes")))
+    assert found.startswith(f"no permission to read nodes; {HINT}")
+
+
 def electing(events):
     """Returns an empty cluster that stores the Lease, and appends each new event to `events`."""
 
