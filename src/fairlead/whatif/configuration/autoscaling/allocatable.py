@@ -27,7 +27,7 @@ assumes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -62,12 +62,15 @@ _REPORTED_MAX: Final = 1.01
 class Assumption(Struct, frozen=True):
     """A new node of the type `type_name` is assumed to reserve as much as a node of another type.
 
-    `words` contains the amounts or the formula, and the name and type of the other node.
+    `amounts` are the amounts that do not follow from a formula, as text. `service` is the provider
+    whose formula states the memory, "" for none. `model` is the name and type of the other node.
     `leaves_nothing` is set if the new node would have no allocatable CPU or no allocatable memory.
     """
 
     type_name: str
-    words: str
+    amounts: str
+    service: str
+    model: str
     leaves_nothing: bool
 
 
@@ -190,8 +193,16 @@ class SystemReservations:
                 continue
             cpu, memory = (_reserved(like, name) for name in ("cpu", "memory"))
             if cpu or memory:
-                words = _reservation_words(like, cpu, memory)
-                yield Assumption(one.name, words, leaves_nothing=self.leaves_nothing(one))
+                kind, published = type_of_labels(like.metadata.labels), _published(like)
+                parts = [f"{cpu}m cpu"] if cpu else []
+                parts += [f"{memory >> 20:,}Mi memory"] if memory and published is None else []
+                yield Assumption(
+                    one.name,
+                    " and ".join(parts),
+                    "" if published is None else published.service,
+                    f"{like.metadata.name} ({kind})" if kind else like.metadata.name,
+                    leaves_nothing=self.leaves_nothing(one),
+                )
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
         """Yield a note about the assumptions for the types in `types` that no existing node has."""
@@ -245,20 +256,15 @@ def _published(node: Node) -> PublishedReservation | None:
     return published_reservation(_reported(node, "memory"), pods, _reserved(node, "memory"))
 
 
-def _reservation_words(node: Node, cpu: int, memory: int) -> str:
-    """Return the text of the assumption that new nodes reserve as much as `node` does.
-
-    `cpu` (millicores) and `memory` (bytes) are the reservations of `node`.
-    """
-    kind, published = type_of_labels(node.metadata.labels), _published(node)
-    which = f"{node.metadata.name} ({kind})" if kind else node.metadata.name
-    parts = [f"{cpu}m cpu"] if cpu else []
-    parts += [f"{memory >> 20:,}Mi memory"] if memory and published is None else []
-    words = f"{' and '.join(parts)} as on {which}, or the same share if that is more"
-    if published is None:
+def _reservation_words(amounts: str, service: str, models: Sequence[str]) -> str:
+    """Return the text of the assumption that new nodes reserve as much as the `models` do."""
+    names = listed(models)
+    words = f"{amounts} as on {names}, or the same share if that is more"
+    if not service:
         return words
-    formula = f"memory by the formula of {published.service}, which fits {which}"
-    return f"{words}, and {formula}" if parts else formula
+    which = "this node" if len(models) == 1 else "these nodes"
+    formula = f"memory by the formula of {service}, which fits {which if amounts else names}"
+    return f"{words}, and {formula}" if amounts else formula
 
 
 def reservation_notes(
@@ -276,7 +282,11 @@ def reservation_notes(
     nowhere, elsewhere = sorted(names.difference(existing)), sorted(names.intersection(existing))
     missing = [f"There is no node of {listed(nowhere)}."] if nowhere else []
     missing += [f"In some pools, there is no node of {listed(elsewhere)}."] if elsewhere else []
-    words = "; ".join(sorted({one.words for one in found})[:_WORDS_MAX])
+    models: dict[tuple[str, str], set[str]] = {}
+    for one in found:
+        models.setdefault((one.amounts, one.service), set()).add(one.model)
+    each = [_reservation_words(*what, sorted(own)) for what, own in models.items()]
+    words = "; ".join(sorted(each)[:_WORDS_MAX])
     without = sorted({one.type_name for one in found if one.leaves_nothing})
     nothing = f" This leaves nothing of {listed(without)} for pods." if without else ""
     yield (

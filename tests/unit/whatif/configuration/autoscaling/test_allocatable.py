@@ -109,7 +109,22 @@ def test_a_published_formula_that_fits_the_node_states_the_reserved_memory(
     left = int(found.allocatable(small)["memory"])
     assert (8 * GIB - left) >> 20 == reserved
     [note] = found.notes([small])
-    assert f"and memory by the formula of {service}, which fits n (a)." in note
+    assert f"and memory by the formula of {service}, which fits this node." in note
+
+
+def test_nodes_that_reserve_the_same_are_named_together():
+    """The two new types are closest to different nodes; both nodes reserve by one formula."""
+    nodes = [node("n", "a", "3"), node("m", "b", "3", memory="64Gi")]
+    for one, memory, pods in ((nodes[0], 16, 58), (nodes[1], 64, 58)):
+        left = (memory << 10) - (255 + 11 * pods + 100)
+        one["status"]["allocatable"]["memory"] = f"{left}Mi"
+    huge = replace(LARGE, name="huge", capacity={**LARGE.capacity, "memory": "96Gi"})
+    [note] = SystemReservations(views(*nodes)).notes([SMALL, huge])
+    assert note.count("1000m cpu") == 1
+    assert (
+        "1000m cpu as on m (b), n (a), or the same share if that is more, and memory by the "
+        "formula of EKS, which fits these nodes." in note
+    )
 
 
 def test_stated_allocatable_amounts_replace_the_rule():
