@@ -161,7 +161,7 @@ def budget_outcomes(
             found.append(one)
     present = {history.pdb for history in changed.budgets}
     found += [
-        _outcome(replace(history, allowed_at_end=None), history, undrained, breaches_of)
+        _outcome(_deleted(history), history, undrained, breaches_of)
         for history in without.budgets
         if history.pdb not in present and history.allowed_at_end is not None
     ]
@@ -169,6 +169,16 @@ def budget_outcomes(
     return sorted(
         found,
         key=lambda one: (-worst.index(one.state), -one.breaches, not one.has_new_rule, one.pdb),
+    )
+
+
+def _deleted(history: BudgetHistory) -> BudgetHistory:
+    """Return the history of a budget that does not exist in the run with the change.
+
+    `history` is that of the run without the change.
+    """
+    return replace(
+        history, allowed_at_end=None, displaced=(), refused=(), selector=None, never_allows=False
     )
 
 

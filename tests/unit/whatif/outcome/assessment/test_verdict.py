@@ -1062,6 +1062,17 @@ def test_pods_that_a_stateful_set_wants_to_delete_are_not_added_to_the_missing_p
     assert verdict_of(found).first.sentence.startswith("2 pods of sts/ns/db are not created: ")
 
 
+def test_a_budget_that_is_deleted_from_the_start_blocks_no_drains():
+    """The run with the change has no history of this budget."""
+    gone = replace(HISTORY, allowed_at_end=0, refused=HISTORY.displaced, never_allows=True)
+    effect = effect_of(outcome(HERE, budgets=(gone,)), outcome(HERE), NO_DRAIN)
+    [budget] = effect.budgets
+    assert (budget.blocks_drains, budget.displaced, budget.delayed) == (False, 0, 0)
+    sentence = verdict_of(effect).first.sentence
+    assert " is deleted (it allowed " in sentence
+    assert "needs all its pods" not in sentence
+
+
 def test_new_budgets_that_need_all_their_pods_block_drains():
     new = replace(HISTORY, displaced=(), allowed_at_end=0)
     a, b, c = (replace(new, pdb=f"ns/{name}", never_allows=name != "c") for name in "abc")
