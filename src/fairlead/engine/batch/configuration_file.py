@@ -304,11 +304,16 @@ def _switch(value: object, path: str) -> bool:
 def _arguments(raw: object, path: str) -> dict[str, str]:
     """Return the plugin arguments in `raw` as strings; `path` is their path in error messages.
 
-    Booleans become `true` and `false`. Raises BatchConfigurationError if `raw` is not a mapping, or
-    if an integer does not fit 32 bits.
+    Booleans become `true` and `false`. Raises BatchConfigurationError if `raw` is not a mapping, if
+    a value is a list or a mapping, or if an integer does not fit 32 bits.
     """
     if raw is None:
         return {}
+    for key, value in _mapping(raw, path).items():
+        if isinstance(value, list | dict):
+            raise BatchConfigurationError(
+                f"{path}.{key}: expected a text, a number or a boolean, found {value!r}"
+            )
     found = {str(key): _text(value) for key, value in _mapping(raw, path).items()}
     for key, text in found.items():
         digits = text.strip().lstrip("+-")

@@ -113,6 +113,10 @@ def test_the_configuration_of_fairlead_uses_all_actions_and_its_own_rules():
             "tiers: [{plugins: [{name: binpack, arguments: {binpack.cpu: 2147483648}}]}]",
             "tiers[0].plugins[0].arguments.binpack.cpu: 2147483648 does not fit 32 bits",
         ),
+        (
+            "tiers: [{plugins: [{name: binpack, arguments: {binpack.weight: [3]}}]}]",
+            "tiers[0].plugins[0].arguments.binpack.weight: expected a text, a number or a boolean,",
+        ),
         ("victims: all", "victims: 'all' is not a known value; known: gangs, pods"),
         ("tiers: x", "tiers: expected a list, found 'x'"),
         ("tiers: [{plugin: []}]", "tiers[0]: no field 'plugin'; known: plugins"),

@@ -539,10 +539,13 @@ def _of_kwok(row: Json) -> StatedType:
     offerings: list[tuple[str, str, float]] = []
     for one in row["offerings"]:
         stated = one.get("Requirements") or one.get("requirements") or ()
-        labels = {entry["key"]: entry["values"][0] for entry in stated}
-        price = one.get("Price", one.get("price"))
-        kind = labels.get(CAPACITY_TYPE, ON_DEMAND)
-        offerings.append((kind, labels.get(ZONE, ""), float(price)))
+        labels = dict(map(_label_of_kwok, stated))
+        price = float(one.get("Price", one.get("price")))
+        offerings += [
+            (kind, zone, price)
+            for kind in labels.get(CAPACITY_TYPE, (ON_DEMAND,))
+            for zone in labels.get(ZONE, ("",))
+        ]
     return StatedType(
         row["name"],
         {name: str(amount) for name, amount in row["resources"].items()},
@@ -552,6 +555,21 @@ def _of_kwok(row: Json) -> StatedType:
         tuple(dict.fromkeys(kind for kind, _, _ in offerings)),
         {(kind, zone): price for kind, zone, price in offerings},
     )
+
+
+def _label_of_kwok(entry: Json) -> tuple[str, tuple[str, ...]]:
+    """Return (key, values) of a requirement of an offering.
+
+    Raises LookupError, ValueError, TypeError.
+
+    source: karpenter kwok/cloudprovider/helpers.go, whose files have only the operator In
+    """
+    key, values = entry["key"], _texts(entry["values"])
+    if entry.get("operator", "In") != "In" or not isinstance(key, str) or not values:
+        raise ValueError(
+            f"the requirement {entry} is not {{key: KEY, operator: In, values: [...]}}"
+        )
+    return key, values
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -110,6 +110,31 @@ def test_listings_of_cloud_providers_are_read(
     assert made.capacity["cpu"] == 2000
 
 
+def test_an_offering_of_kwok_can_have_several_zones(tmp_path: Path) -> None:
+    content = json.loads(json.dumps(KWOK).replace('["z-a"]', '["z-a", "z-b"]'))
+    (found,) = read(tmp_path, content)
+    assert found.zones == ("z-a", "z-b")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"operator": "In"', '"operator": "NotIn"'),
+        ('"operator": "In"', '"operator": []'),
+        ('["z-a"]', "[]"),
+        ('["z-a"]', '"z-a"'),
+        ('["z-a"]', "[3]"),
+    ],
+)
+def test_a_malformed_requirement_of_kwok_is_refused(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    text = json.dumps(KWOK)
+    assert before in text
+    with pytest.raises(InputError, match="entry 1: has an unknown format: "):
+        read(tmp_path, json.loads(text.replace(before, after)))
+
+
 def test_the_network_interfaces_of_a_type_in_aws_limit_its_pods(tmp_path: Path) -> None:
     """Of 10 addresses on each of 3 interfaces, 27 are for pods; 2 pods use the host's network."""
     [found] = read(tmp_path, AWS)
@@ -309,7 +334,7 @@ def test_a_note_names_types_whose_spot_price_is_assumed(tmp_path: Path) -> None:
         pytest.param(
             '[{"name": "m", "resources": {}, "offerings": '
             '[{"Requirements": [{"key": "a", "values": []}]}]}]',
-            "has an unknown format: IndexError",
+            "has an unknown format: ValueError the requirement ",
             id="an empty list",
         ),
         pytest.param('{"a": 1}', "is not a list of instance types", id="another object"),
