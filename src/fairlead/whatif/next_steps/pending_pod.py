@@ -9,31 +9,23 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.core.instant import DurationNs, seconds
-from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.next_steps.new_nodes import (
-    APART,
-    SPREAD,
     NewNodes,
     are_alike,
     lacks_labels,
-    lacks_place,
     least_by_sum,
     may_use_new_node,
     new_nodes_for,
     node_to_copy,
-    repels_pods_itself,
 )
-from fairlead.whatif.next_steps.own_rule import has_own_rules
-from fairlead.whatif.next_steps.spread_rule import is_hard
-from fairlead.whatif.next_steps.step_context import StepContext, is_named
+from fairlead.whatif.next_steps.nodes_of_zones import may_need_other_zones, nodes_by_zone
+from fairlead.whatif.next_steps.step_context import StepContext
 from fairlead.whatif.next_steps.topology_spread import held_by_failed_zones
-from fairlead.whatif.next_steps.tried_nodes import added_nodes, best_nodes, of_several_zones
+from fairlead.whatif.next_steps.tried_nodes import added_nodes, best_nodes
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
@@ -58,9 +50,9 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     drains nodes, a rolling drain is suggested for such pods.
 
     New nodes are suggested only if a trial shows that they reduce the number of waiting pods. In
-    four cases, nodes of several zones are tried (`_room_for`):
+    four cases, nodes of several zones are tried (`nodes_of_zones`):
 
-    - Other pods keep pods off nodes, and may keep them off the new nodes, too (`_may_be_kept_off`).
+    - Other pods keep pods off nodes, and may keep them off the new nodes, too.
     - There are several zones, and rules or volumes may keep the pods off one of them.
     - A spread constraint keeps pods off nodes.
     - The scheduler configuration has rules of its own (`has_own_rules`).
@@ -312,59 +304,6 @@ def _of_several_kinds(
     return mixed(counts) if len(counts) > 1 else None
 
 
-def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> bool:
-    """Return whether the configuration has rules of its own, or rules keep `pods` off a zone.
-
-    Zones without a node that can be copied count, too: topology spread counts their pods.
-    """
-    has_zones = len({node.zone for node in context.answer.without.nodes}) > 1
-    return has_own_rules(context.scheduler) or (has_zones and _may_need_a_zone(pods, context))
-
-
-def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
-    """Return whether rules or volumes of `pods` may keep the pods off a zone.
-
-    The rules are read from `StepContext.pod_specs`. The result is also True if `pod_specs` lacks a
-    workload, or if the user's what-if may change the workload.
-    """
-    workloads = {pod.workload for pod in pods}
-    found, change = context.workloads(workloads), context.answer.change
-    specs = context.pod_specs(workloads)
-    if change.apply or len(specs) < len(workloads):
-        return True
-    return any(map(_has_zonal_rule, specs.values())) or any(
-        is_named(ref.name, change.set) or items(one.value, "spec", "volumeClaimTemplates")
-        for ref, one in found.items()
-    )
-
-
-def _may_be_kept_off(pods: Iterable[PodEnd], context: StepContext) -> bool:
-    """Return whether pods on new nodes, or in their zones, may keep some of `pods` off these nodes.
-
-    Pods that are pending only because of their own anti-affinity about single nodes do not count.
-    """
-    apart = [pod for pod in pods if lacks_place(pod)]
-    if not all(map(repels_pods_itself, apart)):
-        return True
-    return bool(apart) and _may_need_a_zone(apart, context)
-
-
-def _has_zonal_rule(spec: Json) -> bool:
-    """Return whether a pod with `spec` has a rule or a volume that may keep it off a zone.
-
-    Rules about single nodes (their topologyKey is the host name) exclude no zone. The result is
-    True if `spec` is empty, because nothing is then known about the pods of the workload.
-    """
-    if not spec or any(at(one, "persistentVolumeClaim") for one in items(spec, "volumes")):
-        return True
-    spread = items(spec, "topologySpreadConstraints")
-    rules = [one for one in spread if is_hard(one)]
-    for kind in ("podAffinity", "podAntiAffinity"):
-        affinity = mapping(spec, "affinity", kind)
-        rules += items(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
-    return any(one.get("topologyKey") != HOSTNAME for one in rules)
-
-
 def _copies_of(
     more: NewNodes | None, pods: Collection[PodEnd], context: StepContext
 ) -> Iterator[NextStep]:
@@ -394,11 +333,10 @@ def _room_for(
     may keep these pods off the new nodes, new nodes of up to TRIES_MAX zones are tried, and the
     best are suggested. Otherwise, only the nodes that seem best are tried.
     """
-    needs_zone = _has_own_or_zonal_rules(short, context) or _may_be_kept_off(short, context)
     more, nodes = _admitted_nodes_for(short, nodes, context, left)
     candidates, together = [] if more is None else [more], None
-    if needs_zone or any(SPREAD_MISMATCH in pod.reason for pod in short):
-        candidates, together = _by_zone(more, short, nodes, context)
+    if may_need_other_zones(short, context):
+        candidates, together = nodes_by_zone(more, short, nodes, context)
     candidates = [_bounded(one, short, context) for one in candidates]
     yield from best_nodes(candidates, 0, context, together)
 
@@ -421,46 +359,6 @@ def _admitted_nodes_for(
     if len(kinds) > 1:
         return new_nodes_for(short, nodes, known, left=left), nodes
     return kinds[0].new_nodes(known, left), kinds[0].nodes
-
-
-def _by_zone(
-    first: NewNodes | None,
-    short: Collection[PodEnd],
-    nodes: Sequence[NodeEnd],
-    context: StepContext,
-) -> tuple[list[NewNodes], NewNodes | None]:
-    """Return (`first` and a NewNodes for each other zone of `nodes`, nodes of several zones).
-
-    Each of the NewNodes is for the pods in `short`. All zones count, because the scheduler's
-    reasons do not show in which zones the pods may run. If a node lacks room, the scheduler does
-    not check other rules. Zones with few pods of the workloads come first, because there the
-    workloads' spread constraints and anti-affinity most likely admit more pods. If anti-affinity
-    keeps the pods off nodes, `first` comes where its zone comes: it may be in the zone of the pods
-    that repel them.
-
-    The nodes of several zones are for pods that spread constraints or anti-affinity keep off the
-    nodes of one zone. There are at most as many of these zones as pods.
-    """
-    zone_of = {node.name: node.zone for node in nodes}
-    workloads = {pod.workload for pod in short}
-    pods = Counter(
-        node.zone
-        for node in context.answer.changed.nodes
-        for pod in node.pods
-        if pod.workload in workloads
-    )
-    known = context.answer.without.nodes
-    by_zone = {} if first is None else {zone_of[first.like]: first}
-    ordered = sorted({*zone_of.values()}, key=lambda zone: (pods[zone], zone))
-    for zone in ordered:
-        members = [node for node in nodes if node.zone == zone]
-        more = new_nodes_for(short, members, known, ignored=(SPREAD, APART))
-        if more is not None:
-            by_zone.setdefault(zone, more)
-    in_order = [by_zone[zone] for zone in ordered if zone in by_zone]
-    if first is None or any(APART in pod.reason for pod in short):
-        return in_order, of_several_zones(in_order[: len(short)])
-    return list(by_zone.values()), of_several_zones(in_order[: len(short)])
 
 
 def _taken_by_copies(
@@ -525,7 +423,7 @@ def _more_nodes(
     present = NewNodes(added, change.like)
     if is_enough and (len({*likes}) == 1 or admit_all(named, short, context)):
         more = NewNodes(counts.total(), change.like)
-        _, together = _by_zone(None, short, nodes, context)
+        _, together = nodes_by_zone(None, short, nodes, context)
         further = None if together is None else _beside(present, together.copies)
         yield from best_nodes([more], added, context, further)
     elif counts:

@@ -118,19 +118,6 @@ def best_nodes(
     yield added_nodes("ask again with", best.nodes, added, rest, like)
 
 
-def of_several_zones(candidates: Sequence[NewNodes]) -> NewNodes | None:
-    """Return a mix of the nodes of all `candidates`; None if there are fewer than two.
-
-    Each candidate has enough nodes for all waiting pods. So the mix has the Nth part of the nodes
-    of each of N candidates. The parts differ if the candidates are nodes of different sizes.
-    """
-    if len(candidates) < 2:
-        return None
-    from fairlead.whatif.next_steps.node_kinds import mixed  # noqa: PLC0415 - rarely needed
-
-    return mixed({one.like: -(-one.count // len(candidates)) for one in candidates})
-
-
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
     """Return a trial with fewer nodes and at least the same gain as the trial `best`, or `best`.
 
