@@ -5,8 +5,11 @@ upstream: client-go/rest/config.go
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import ssl
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -19,6 +22,7 @@ from fairlead.api.client_tls import client_tls_context
 from fairlead.client.error import ConnectionConfigError
 
 FILE_BYTES_MAX: Final = 8 << 20
+_WRITER_AWAITED_MS: Final = 5_000
 # upstream: tools/clientcmd/client_config.go:parseProxyURL
 _PROXY_SCHEMES: Final = ("http", "https", "socks5")
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -108,12 +112,12 @@ def read_text(source: str, field_path: str, path: str) -> str:
     """Return the text of the file `path`.
 
     Raises ConnectionConfigError if the file cannot be read, is not UTF-8, or is longer than
-    FILE_BYTES_MAX. The error reports `source` and `field_path` as the place of the problem.
+    FILE_BYTES_MAX, and if it is a pipe that no program writes to. The error reports `source` and
+    `field_path` as the place of the problem.
     """
     unread = "cannot be read" if path == source else f"cannot read {path}"
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
+        content = _content(path, FILE_BYTES_MAX + 1)
         text = content.decode("utf-8")
     except (OSError, ValueError) as cause:
         reason = getattr(cause, "strerror", None) or "is not text"
@@ -122,6 +126,33 @@ def read_text(source: str, field_path: str, path: str) -> str:
         problem = f"{unread}: longer than {FILE_BYTES_MAX >> 20} MiB"
         raise ConnectionConfigError(source, problem, field_path)
     return text
+
+
+def _content(path: str, bytes_max: int) -> bytes:
+    """Return the first `bytes_max` bytes of a file.
+
+    Raises OSError, also for a pipe that no program writes to.
+    """
+    # Without O_NONBLOCK, opening such a pipe would never return.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
+        start = b""
+        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            # None means that a program has opened the pipe, but has not written yet.
+            start = file.read(bytes_max)
+            if start == b"" and not _is_opened(file.fileno()):
+                raise OSError(errno.EAGAIN, "it is a pipe that no program writes to")
+        os.set_blocking(file.fileno(), True)
+        parts = [start or b""]
+        while (size := sum(map(len, parts))) < bytes_max and (part := file.read(bytes_max - size)):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def _is_opened(descriptor: int) -> bool:
+    """Return whether a program opens the pipe and writes to it, or closes it, within 5 seconds."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(_WRITER_AWAITED_MS))
 
 
 def host_of(url: str, schemes: Sequence[str]) -> str:

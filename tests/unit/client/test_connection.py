@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -76,3 +78,20 @@ def test_a_full_disk_is_reported(monkeypatch):
     monkeypatch.setattr(connection, "NamedTemporaryFile", refuse)
     with pytest.raises(ConnectionConfigError, match=r"cannot be used \(.*No space left"):
         use(CERTIFICATE, key_text(KEY, NoEncryption()))
+
+
+def test_a_pipe_without_a_writer_is_refused(tmp_path, monkeypatch):
+    """Opening it in the usual way would wait for ever."""
+    monkeypatch.setattr(connection, "_WRITER_AWAITED_MS", 10)
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    with pytest.raises(ConnectionConfigError, match="it is a pipe that no program writes to"):
+        connection.read_text(path, "", path)
+
+
+def test_a_pipe_with_a_writer_is_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=("text",), daemon=True)
+    writer.start()
+    assert connection.read_text(str(path), "", str(path)) == "text"
