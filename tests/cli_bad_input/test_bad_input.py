@@ -581,7 +581,7 @@ CASES = [
     plan("applying a missing file in a plan", "size dump.yaml --apply gone.yaml",
          "gone.yaml: cannot be read"),
     plan("a namespace of nothing in a plan", "size dump.yaml -n shop",
-         "--namespace: has no effect without --apply or --scale"),
+         "--namespace: has no effect without --apply, --scale or --set"),
     plan("no effort", "size dump.yaml --effort 0", "--effort: 0 is not from 1 to 100,000"),
     plan("no moves", "rebalance dump.yaml --moves 0", "--moves: 0 is not from 1 to 10,000"),
     plan("moves nowhere", "rebalance none.yaml", "none.yaml: cannot be read"),

@@ -427,14 +427,9 @@ def test_a_group_of_the_plugin_coscheduling_has_the_pods_that_name_it(tmp_path, 
         assert answer["group"] == "default/g"
 
 
-@pytest.mark.parametrize(
-    ("gates", "problem"),
-    [
-        ([], "podgroup/g holds no pods back: PodGroups of scheduling.k8s.io have no effect"),
-        (["--feature-gates", "GenericWorkload=true"], "explain one of its pods, such as pod/de"),
-    ],
-)
-def test_a_group_of_kubernetes_is_explained_by_its_pods(tmp_path, capsys, gates, problem):
+@pytest.fixture
+def group_of_kubernetes(tmp_path):
+    """A dump with a PodGroup of scheduling.k8s.io, `g`, and one of its three members."""
     policy = {"schedulingPolicy": {"gang": {"minCount": 3}}}
     group = {**GANG, "apiVersion": "scheduling.k8s.io/v1alpha2", "spec": policy}
     pod = coscheduled("g-0", "default-scheduler")
@@ -443,8 +438,19 @@ def test_a_group_of_kubernetes_is_explained_by_its_pods(tmp_path, capsys, gates,
     dump = tmp_path / "dump.json"
     items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], group, pod]}
     dump.write_text(json.dumps(items))
-    assert main.run(["explain", str(dump), "podgroup/g", *gates]) == 2
+    return str(dump)
+
+
+def test_a_group_of_kubernetes_has_no_effect_without_its_gate(group_of_kubernetes, capsys):
+    assert main.run(["explain", group_of_kubernetes, "podgroup/g"]) == 2
+    problem = "podgroup/g holds no pods back: PodGroups of scheduling.k8s.io have no effect"
     assert problem in capsys.readouterr().err
+
+
+def test_a_group_of_kubernetes_is_explained_by_one_of_its_pods(group_of_kubernetes, capsys):
+    gate = ["--feature-gates", "GenericWorkload=true", "--output", "json"]
+    main.run(["explain", group_of_kubernetes, "podgroup/g", *gate])
+    assert json.loads(capsys.readouterr().out)["pod"] == "default/g-0"
 
 
 def test_the_only_pod_of_the_files_may_be_of_a_gang(tmp_path, capsys):
