@@ -78,6 +78,8 @@ REVERSED: Final = "with the change, in reverse order"
 # The number of this purpose in `seeded_choice`: a random order of arrival. Node selection and
 # scenario events have other numbers, so their random choices are independent of this order.
 _ARRIVAL: Final = 1 << 41
+# A trial of a next step ends if it has so many more repeated displacements than the user's what-if.
+_MORE_RECURRENCES_MAX: Final = 100
 _LOAD_IN_BOTH_RUNS: Final = (
     "The load of --load applies with and without a change. No change was requested, so this answer "
     "shows what happens under this load."
@@ -252,10 +254,11 @@ def _with_next_steps(
     """
     from fairlead.whatif.next_steps.next_steps import next_steps  # noqa: PLC0415 - after an effect
 
+    recurrences_max = len(answer.changed.recurrences) + _MORE_RECURRENCES_MAX
     found = next_steps(
         answer,
         snapshot.manifests,
-        lambda progress: _AskAgain(snapshot, conditions, before, progress).effect,
+        lambda progress: _AskAgain(snapshot, conditions, before, recurrences_max, progress).effect,
         progress,
         scheduler=pair.changed.scheduler,
         arguments=with_scheduler_arguments(snapshot, conditions).arguments,
@@ -285,19 +288,30 @@ class _AskAgain(Struct, frozen=True):
     snapshot: Snapshot
     conditions: Conditions
     before: RunOutcome
+    recurrences_max: int
     progress: Progress
 
     def effect(self, change: ClusterChange) -> Effect | None:
-        """Return the effect of `change` with the first seed; None if `change` is invalid."""
+        """Return the effect of `change` with the first seed.
+
+        Return None if `change` is invalid, or if there are more than `recurrences_max` repeated
+        displacements. Pods that displace one another to the end of the horizon can take minutes.
+        """
         try:
             pair = experiments_of(self.snapshot, change, self.conditions)
             changed = pair.changed
             if changed.steps_begin is None:
                 changed = replace(changed, steps_begin=self.before.rest.after or 0)
-            changed = replace(changed, known_failures=self.before.failed_nodes)
+            changed = replace(
+                changed,
+                known_failures=self.before.failed_nodes,
+                recurrences_max=self.recurrences_max,
+            )
             # No name for the phase: the progress display shows the phase that `next_steps` began.
             outcome = run_experiment(changed, "", self.progress).outcome
         except InputError:
+            return None
+        if len(outcome.recurrences) > self.recurrences_max:
             return None
         return effect_of(self.before, outcome, _drain_of(pair, outcome))
 

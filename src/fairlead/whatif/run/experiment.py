@@ -55,8 +55,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     The run ends `duration` after `start`. If `duration` is None, the run ends when nothing has
     changed for `quiet` (the cluster has settled), but at most `horizon` after the last step. The
-    conditions `ends_when_placed` and `ends_when_filled` can end such a run earlier; a run with a
-    `duration` ignores them.
+    conditions `ends_when_placed`, `ends_when_filled` and `recurrences_max` can end such a run
+    earlier; a run with a `duration` ignores them.
 
     The times of the steps and the times of the outcome are measured from `start` plus
     `steps_begin`. If `steps_begin` is None, the times of the steps are measured from `start`. The
@@ -93,6 +93,9 @@ class Experiment(Struct, frozen=True, kw_only=True):
     compares_packings: bool = False
     # Names of nodes whose failures are not part of the outcome.
     known_failures: frozenset[str] = frozenset()
+    # The run ends early if more repeated displacements than this number are reported. None means no
+    # limit.
+    recurrences_max: int | None = None
     seed: int = 0  # determines the random choices
     # Determines the uids and the generated names of new objects. If None, `seed` determines them.
     ids_seed: int | None = None

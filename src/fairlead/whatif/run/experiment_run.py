@@ -624,7 +624,8 @@ class ExperimentRun:
         """Run for the experiment's duration; if it is None, run until `_is_quiet` returns True.
 
         If the duration is None, the run ends at the latest when the experiment's `horizon` has
-        passed since the last step. The times of the steps count from `begin`.
+        passed since the last step, or if displacements repeat too often (`recurrences_max`). The
+        times of the steps count from `begin`.
 
         Events that are due exactly at the horizon do not happen, because the run would end before
         their consequences. For example, a flapping machine would fail in the last instant. But the
@@ -639,7 +640,9 @@ class ExperimentRun:
         before_end = max(end - 1, last_step)
         self._run(
             before_end,
-            stop_when=lambda: self._is_quiet() and not self._awaits_deadline(end),
+            stop_when=lambda: (
+                (self._is_quiet() and not self._awaits_deadline(end)) or self._repeats_too_much()
+            ),
             on_progress=on_progress,
         )
         if self._world.now == before_end:
@@ -665,6 +668,11 @@ class ExperimentRun:
             return False
         deadline = self._controllers.workloads.next_job_deadline()
         return deadline is not None and deadline < end
+
+    def _repeats_too_much(self) -> bool:
+        """Return whether more displacements have repeated than the experiment allows."""
+        limit = self._experiment.recurrences_max
+        return limit is not None and len(self._recorder.recurrences) > limit
 
     def _is_unchanged(self, now: Instant) -> bool:
         """Return whether nothing has changed for a while, and no timer of an outage is running."""

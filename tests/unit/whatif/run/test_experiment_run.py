@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
@@ -23,9 +24,10 @@ POD = (
 
 @pytest.fixture
 def finish(write):
-    def run_scenario(text, **keywords):
+    def run_scenario(text, recurrences_max=None, **keywords):
         path = write("s.yaml", CLUSTER + text)
         experiment = experiment_of(path, read_scenario(path))
+        experiment = replace(experiment, recurrences_max=recurrences_max)
         return run_experiment(experiment, "test", NoProgress(), **keywords)
 
     return run_scenario
@@ -183,9 +185,8 @@ def test_pods_that_were_displaced_and_placed_again_have_moved(finish):
     ]
 
 
-@pytest.mark.parametrize("priority", [0, -10])
-def test_a_workload_that_is_displaced_repeatedly_is_reported(finish, priority):
-    """Pods with a negative priority exist to give way: their displacements are only recorded."""
+def waves(priority):
+    """Objects and events of a scenario: each minute, a pod displaces a pod with `priority`."""
     low = (
         "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: low}, spec: {replicas: 2,"
         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
@@ -206,12 +207,23 @@ def test_a_workload_that_is_displaced_repeatedly_is_reported(finish, priority):
         " [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}"
     )
     events = ", ".join(f"{{at: {minute}m, create: {wave % minute}}}" for minute in range(1, 9))
-    objects = f"{lowest}, {low}, {urgent}"
-    outcome = finish(f"duration: 10m\nobjects: [{objects}]\nevents: [{events}]").outcome
+    return f"objects: [{lowest}, {low}, {urgent}]\nevents: [{events}]"
+
+
+@pytest.mark.parametrize("priority", [0, -10])
+def test_a_workload_that_is_displaced_repeatedly_is_reported(finish, priority):
+    """Pods with a negative priority exist to give way: their displacements are only recorded."""
+    outcome = finish(f"duration: 10m\n{waves(priority)}").outcome
     assert len(outcome.preempted) == 8
     message = "pods of rs/default/low have been displaced 6 times"
     assert [(one.kind, one.message) for one in outcome.recurrences] == [("starving", message)]
     assert [one.message for one in outcome.loops] == ([] if priority < 0 else [message])
+
+
+@pytest.mark.parametrize(("limit", "preempted"), [(None, 8), (1, 8), (0, 6)])
+def test_a_run_ends_early_if_too_many_displacements_repeat(finish, limit, preempted):
+    outcome = finish(waves(0), recurrences_max=limit).outcome
+    assert len(outcome.preempted) == preempted
 
 
 def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):
