@@ -72,7 +72,7 @@ def manifests_of_cluster(
         if isinstance(manifest, ReplicaManifests) or manifest.view is not None:
             continue  # the object is of a known kind and has none of Fairlead's annotations
         if not (manifest.ref.uid or is_served(manifest.kind)) and nearest_kind(manifest.kind):
-            require_known_kind(manifest)
+            _require_known_kind(manifest)
         if not is_live:
             refuse_invalid_annotations(manifest)
     return found
@@ -130,12 +130,12 @@ def manifests_to_apply(
     ]
     found = manifests(whole, namespace)
     for manifest in found:
-        require_known_kind(manifest)
+        _require_known_kind(manifest)
     written = [value for one in whole for _, value in _opened(one.source, one.value)]
     return list(zip(found, written, strict=True))
 
 
-def require_known_kind(manifest: Manifest) -> None:
+def _require_known_kind(manifest: Manifest) -> None:
     """Raise InputError for a kind that Kubernetes lacks in one of its own API groups."""
     if is_served(manifest.kind):
         return
