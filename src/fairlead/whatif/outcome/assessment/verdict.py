@@ -33,10 +33,8 @@ from fairlead.whatif.outcome.assessment.sentence.loss import (
     gone_sentence,
     not_created_sentence,
 )
-from fairlead.whatif.outcome.assessment.sentence.other_pod import (
-    completed_sentence,
+from fairlead.whatif.outcome.assessment.sentence.new_pod import (
     moved_sentence,
-    removed_sentence,
     repacked_sentence,
     resized_sentence,
     started_sentence,
@@ -52,6 +50,10 @@ from fairlead.whatif.outcome.assessment.sentence.pod_autoscaler import (
     rescaled_sentence,
     scaled_sentence,
     shortage_sentence,
+)
+from fairlead.whatif.outcome.assessment.sentence.removed_pod import (
+    completed_sentence,
+    removed_sentence,
 )
 from fairlead.whatif.outcome.assessment.sentence.unfinished import unfinished_sentence
 from fairlead.whatif.outcome.assessment.sentence.workload import (

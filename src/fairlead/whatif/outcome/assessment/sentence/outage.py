@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 from fairlead.api.text.count import counted
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.assessment.sentence.other_pod import of_other_nodes
-from fairlead.whatif.outcome.assessment.sentence.words import counted_pods, pods_of, time_words
+from fairlead.whatif.outcome.assessment.sentence.words import (
+    counted_pods,
+    of_other_nodes,
+    pods_of,
+    time_words,
+)
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, only_waited
 

@@ -65,3 +65,22 @@ def end_words(pods: Sequence[PodEnd], verb: str, run: RunOutcome) -> str:
 def keys_of(pods: Iterable[PodEnd]) -> list[str]:
     """Return the keys (namespace/name) of `pods`."""
     return [pod.key for pod in pods]
+
+
+def of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
+    """Return those of `pods` whose own nodes do not exist in the run `other`.
+
+    Such pods are DaemonSet pods and static pods, which come and go with their nodes.
+    """
+    return [pod for pod in pods if pod.own_node and pod.own_node not in other.node_names]
+
+
+def pods_of_nodes(pods: Sequence[PodEnd], which: str = "") -> str:
+    """Return text such as "5 DaemonSet pods"; `pods` are pods of DaemonSets and static pods.
+
+    `which` is text that is inserted after the number.
+    """
+    daemons = sum(pod.workload.is_daemon_set for pod in pods)
+    kinds = ["DaemonSet"] if daemons else []
+    kinds += ["static"] if daemons < len(pods) else []
+    return counted(len(pods), f"{which}{' or '.join(kinds)} pod")

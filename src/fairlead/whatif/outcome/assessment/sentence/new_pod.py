@@ -1,17 +1,18 @@
-"""Pods that are new, replaced, completed, removed, moved or resized, and their packing."""
+"""Pods that are new, replaced, moved or resized, and their packing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.assessment.sentence.displaced_pod import fails_to_start, is_rejected
 from fairlead.whatif.outcome.assessment.sentence.words import (
     counted_pods,
-    end_words,
     keys_of,
+    of_other_nodes,
     pods_of,
+    pods_of_nodes,
     time_words,
 )
 from fairlead.whatif.outcome.comparison.effect import Effect
@@ -67,7 +68,7 @@ def started_sentence(effect: Effect) -> str | None:
         do = "gets a node but does" if len(starting) == 1 else "get nodes but do"
         sentences.append(f"{pods_of(starting, what)} {do} not run yet.")
     alone = "" if found.displaced else ", and none is displaced"
-    for those, who in ((pods, pods_of(pods, what)), (own, _pods_of_nodes(own))):
+    for those, who in ((pods, pods_of(pods, what)), (own, pods_of_nodes(own))):
         if those:
             after = time_words(changed.after_start(max(starts[pod.key] or 0 for pod in those)))
             verb = "runs" if len(those) == 1 else "run"
@@ -85,7 +86,7 @@ def _kept(pods: Sequence[PodEnd]) -> str:
     if not all(pod.own_node for pod in pods):
         return f"{pods_of(pods)} {stay}, removed only without the change."
     nodes = counted(len({pod.node for pod in pods}), "node")
-    return f"{_pods_of_nodes(pods)} {stay} on {nodes}, removed only without the change."
+    return f"{pods_of_nodes(pods)} {stay} on {nodes}, removed only without the change."
 
 
 def _on_new_nodes(pods: Iterable[PodEnd]) -> str:
@@ -102,74 +103,6 @@ def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
     first = pod.first_started_at
     has_run = pod.started_at is not None and first is not None and first >= run.started_at
     return first if has_run else pod.started_at
-
-
-def completed_sentence(effect: Effect) -> str | None:
-    """Return a sentence about pods that complete; None if there are none."""
-    pods = [pod for pod in effect.difference.completed if not pod.has_failed]
-    return f"{pods_of(pods)} {end_words(pods, 'complete', effect.changed)}." if pods else None
-
-
-def removed_sentence(effect: Effect) -> str | None:
-    """Return sentences about deleted pods and never created pods; None without such pods."""
-    sentences = []
-    never = list(effect.difference.fewer)
-    known = {pod.key for pod in never}
-    # A rollout that is not finished has deleted pods that it has not replaced yet.
-    continuing = {one.workload for one in effect.workloads if one.outdated}
-    deleted = [
-        pod
-        for pod in effect.difference.removed
-        if pod.key not in known and pod.workload not in continuing
-    ]
-    own = of_other_nodes(deleted, effect.changed)
-    deleted = [pod for pod in deleted if pod not in own]
-    stuck = [pod for pod in deleted if pod.is_terminating]  # such as pods on a failed node
-    deleted = [pod for pod in deleted if not pod.is_terminating]
-    if deleted:
-        verb = "is" if len(deleted) == 1 else "are"
-        sentences.append(f"{pods_of(deleted)} {verb} removed{_by_failed_jobs(effect, deleted)}.")
-    if stuck:
-        verb, they = ("is", "it") if len(stuck) == 1 else ("are", "they")
-        words = pods_of(stuck, "terminating pod")
-        sentences.append(f"{words} {verb} removed; without the change, {they} would stay.")
-    if own:
-        verb = "is removed with its" if len(own) == 1 else "are removed with their"
-        nodes = "node" if len({pod.own_node for pod in own}) == 1 else "nodes"
-        sentences.append(f"{_pods_of_nodes(own)} {verb} {nodes}.")
-    absent = of_other_nodes(never, effect.changed)
-    never = [pod for pod in never if pod not in absent]
-    sentences += _only_without(effect, absent, _pods_of_nodes)
-    sentences += _only_without(effect, never, lambda pods, which: pods_of(pods, f"{which}pod"))
-    return " ".join(sentences) or None
-
-
-def _only_without(
-    effect: Effect, pods: Sequence[PodEnd], words: Callable[[Sequence[PodEnd], str], str]
-) -> Iterator[str]:
-    """Yield sentences about `pods`, which exist only without the change.
-
-    `words` returns text such as "5 pods" for pods, with its second argument after the number.
-    """
-    # A workload with new pods may have as many pods as without the change, but on other nodes.
-    renewed = {pod.workload for pod in effect.difference.placed}
-    if fewer := [pod for pod in pods if pod.workload not in renewed]:
-        verb = "is" if len(fewer) == 1 else "are"
-        yield f"At the end, there {verb} {words(fewer, 'fewer ')} than without the change."
-    if others := [pod for pod in pods if pod.workload in renewed]:
-        verb = "exists" if len(others) == 1 else "exist"
-        yield f"{words(others, '')} {verb} only without the change."
-
-
-def _by_failed_jobs(effect: Effect, deleted: Sequence[PodEnd]) -> str:
-    """Return a clause that states how many of the `deleted` pods belonged to Jobs that fail."""
-    failed = {one.workload for one in effect.lasting_errors if one.is_failed_job}
-    jobs = [pod.workload for pod in deleted if pod.workload in failed]
-    if not jobs:
-        return ""
-    which = "" if len(jobs) == len(deleted) else f" {len(jobs):,} of them"
-    whose = "its" if len(jobs) == 1 else "their"
-    return f",{which} because {whose} {'Job fails' if len(set(jobs)) == 1 else 'Jobs fail'}"
 
 
 def moved_sentence(effect: Effect) -> str | None:
@@ -234,25 +167,6 @@ def resized_sentence(effect: Effect) -> str | None:
     if not found.reallocated or found.updated or any(known):
         return None
     return f"The pods request other amounts of {', '.join(found.reallocated)}."
-
-
-def of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
-    """Return those of `pods` whose own nodes do not exist in the run `other`.
-
-    Such pods are DaemonSet pods and static pods, which come and go with their nodes.
-    """
-    return [pod for pod in pods if pod.own_node and pod.own_node not in other.node_names]
-
-
-def _pods_of_nodes(pods: Sequence[PodEnd], which: str = "") -> str:
-    """Return text such as "5 DaemonSet pods"; `pods` are pods of DaemonSets and static pods.
-
-    `which` is text that is inserted after the number.
-    """
-    daemons = sum(pod.workload.is_daemon_set for pod in pods)
-    kinds = ["DaemonSet"] if daemons else []
-    kinds += ["static"] if daemons < len(pods) else []
-    return counted(len(pods), f"{which}{' or '.join(kinds)} pod")
 
 
 def repacked_sentence(effect: Effect) -> str | None:
