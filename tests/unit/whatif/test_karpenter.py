@@ -119,14 +119,18 @@ def web(replicas: int) -> Json:
 
 
 def ask(
-    tmp_path: Path, objects: list[Json], change: ClusterChange, offered: str = TYPES
+    tmp_path: Path,
+    objects: list[Json],
+    change: ClusterChange,
+    offered: str = TYPES,
+    node_pools: str | None = None,
 ) -> WhatIfAnswer:
-    """Return the answer with Karpenter and the instance types `offered`."""
+    """Return the answer with Karpenter, the instance types `offered` and a file of NodePools."""
     types = tmp_path / "types.csv"
     types.write_text(offered)
     listing = {"apiVersion": "v1", "kind": "List", "items": objects}
     snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
-    karpenter = AutoscaleOptions(KARPENTER, instance_types=str(types))
+    karpenter = AutoscaleOptions(KARPENTER, instance_types=str(types), node_pools=node_pools)
     return what_if(snapshot, change, Conditions(autoscale=karpenter))
 
 
@@ -1185,6 +1189,34 @@ def test_an_invalid_applied_node_pool_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(pool(weight=1000) | {"metadata": {"name": "heavy"}}))
     with pytest.raises(InputError, match=r"pool\.json: NodePool heavy: spec\.weight: 1000 is not"):
         ask(tmp_path, [pool(), node("n1")], ClusterChange(apply=(str(path),)))
+
+
+def test_an_unknown_field_of_an_applied_node_pool_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pool.json"
+    path.write_text(json.dumps(pool(limit={"cpu": "8"}) | {"metadata": {"name": "new"}}))
+    with pytest.raises(InputError, match=r"pool\.json: NodePool new: spec\.limit: unknown field"):
+        ask(tmp_path, [pool(), node("n1")], ClusterChange(apply=(str(path),)))
+
+
+def test_an_edit_of_a_node_pool_sets_no_unknown_field(tmp_path: Path) -> None:
+    """A field that the NodePool of the cluster has already is no problem of the edit."""
+    cluster = [pool(newer=True), node("n1")]
+    ask(tmp_path, cluster, ClusterChange(set=("nodepool/default:spec.weight=7",)))
+    with pytest.raises(InputError, match=r"NodePool default: spec\.wieght: unknown field"):
+        ask(tmp_path, cluster, ClusterChange(set=("nodepool/default:spec.wieght=7",)))
+
+
+def test_a_file_of_node_pools_has_an_unknown_field_only_if_it_comes_from_a_cluster(
+    tmp_path: Path,
+) -> None:
+    """A cluster may have a newer version of Karpenter."""
+    path = tmp_path / "pools.json"
+    new = pool(limit={"cpu": "8"}) | {"metadata": {"name": "new"}}
+    path.write_text(json.dumps(new))
+    with pytest.raises(InputError, match=r"pools\.json: NodePool new: spec\.limit: unknown field"):
+        ask(tmp_path, [pool(), node("n1")], ClusterChange(), node_pools=str(path))
+    path.write_text(json.dumps(new | {"metadata": {"name": "new", "uid": "u"}}))
+    ask(tmp_path, [pool(), node("n1")], ClusterChange(), node_pools=str(path))
 
 
 def test_a_budget_keeps_pods_and_their_node(tmp_path: Path) -> None:

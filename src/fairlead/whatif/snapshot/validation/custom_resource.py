@@ -1,7 +1,8 @@
 """Refuses custom resources that the schema of their CustomResourceDefinition does not allow.
 
-The definition can be in the dump, or be applied together with the resource. A resource without a
-definition is not checked here; `batch_field` lists the fields of batch workloads.
+The definition can be in the dump, or be applied together with the resource. If a resource of
+Karpenter has no definition, only unknown fields are refused. Other resources without a definition
+are not checked here; `batch_field` lists the fields of batch workloads.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, validator.go,
 apiserver/pkg/endpoints/handlers/create.go:createHandler
@@ -10,8 +11,10 @@ apiserver/pkg/endpoints/handlers/create.go:createHandler
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import chain
 
+from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.custom_type import CustomType
 from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
 from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
@@ -27,6 +30,7 @@ from fairlead.apiserver.schema.unknown_field import UnknownFields
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.worlds.local.bootstrap.karpenter_definitions import karpenter_kinds
 
 
 class DefinedTypes:
@@ -44,9 +48,9 @@ class DefinedTypes:
     def refuse_invalid(self, written: Sequence[Manifest], before: Manifest | None) -> None:
         """Raise InputError if the API server refuses one of the custom resources in `written`.
 
-        Their definitions are in the inventory or in `written`; other objects are not checked.
-        `before` is the object that `written` replaces; None if all of `written` are new. If a
-        definition is invalid, the error is about the definition.
+        Their definitions are in the inventory or in `written`. Of the other objects, only those of
+        Karpenter are checked. `before` is the object that `written` replaces; None if all of
+        `written` are new. If a definition is invalid, the error is about the definition.
         """
         definitions = Inventory([one for one in written if one.kind is CUSTOM_RESOURCE_DEFINITION])
         for one in written:
@@ -57,6 +61,7 @@ class DefinedTypes:
     ) -> None:
         found = self._type_of(resource, written)
         if found is None:
+            _refuse_unknown_fields_of_karpenter(resource, before)
             return
         notes = UnknownFields()
         old = None if before is None else before.value
@@ -115,3 +120,42 @@ class DefinedTypes:
         }
         self._known[definition.ref.name] = definition, types
         return types
+
+
+def _refuse_unknown_fields_of_karpenter(resource: Manifest, before: Manifest | None) -> None:
+    """Raise InputError if `resource` has a field that Karpenter's definition of its kind lacks.
+
+    A cluster may have a newer version of Karpenter. So nothing is raised if `before`, the object
+    that `resource` replaces, has the field as well, or if `resource` has a uid and so was read from
+    a cluster. Values are checked when Karpenter is configured, and fields that only its API
+    server requires are not required here.
+    """
+    found = _types_of_karpenter().get((resource.kind.kind, resource.value["apiVersion"]))
+    if found is None or (before is None and resource.value["metadata"].get("uid")):
+        return
+    known = () if before is None else _unknown_fields(found, before.value)
+    for path in _unknown_fields(found, resource.value):
+        if path not in known:
+            raise resource.refuse("unknown field", field=path)
+
+
+def _unknown_fields(of: CustomType, obj: Json) -> list[str]:
+    """Return the paths of the fields of `obj` that the schema lacks; [] if a type is wrong."""
+    notes = UnknownFields()
+    try:
+        of.pruned_and_defaulted(obj, notes)
+    except (TypeMismatchError, ApiError):
+        return []
+    return [path for path, _ in notes.found]
+
+
+@cache
+def _types_of_karpenter() -> dict[tuple[str, str], CustomType]:
+    """Return {(kind, apiVersion): type} of Karpenter's kinds."""
+    found = {}
+    for definition in karpenter_kinds():
+        spec = API_SERVER.default(CUSTOM_RESOURCE_DEFINITION, definition)["spec"]
+        for version in spec["versions"]:
+            api_version = f"{spec['group']}/{version['name']}"
+            found[spec["names"]["kind"], api_version] = custom_type(version)
+    return found

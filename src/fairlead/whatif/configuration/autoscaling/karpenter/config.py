@@ -72,11 +72,13 @@ from fairlead.whatif.configuration.autoscaling.place_label import (
 )
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_class import created_node_classes
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.snapshot.validation.custom_resource_check import CustomResourceCheck
 
 _GROUP: Final = "karpenter.sh"
 _VERSION: Final = f"{_GROUP}/v1"
@@ -102,8 +104,7 @@ def karpenter_config(
     """
     about_daemons, initial = daemon_notes(initial), samples(initial)
     stated = list(_karpenter_objects(initial))
-    files = () if node_pool_file is None else (read(node_pool_file),)
-    added = [one for file in files for one in _karpenter_objects(manifests(file))]
+    added = [] if node_pool_file is None else list(_objects_of_file(node_pool_file))
     stated += added
     present = _of_kind(stated, "NodePool", NodePool)
     pools = [*present, *_created_pools(written, present)]
@@ -165,6 +166,13 @@ def karpenter_config(
         estimated_prices=frozenset(one.name for one in types if not one.has_price),
     )
     return config, notes
+
+
+def _objects_of_file(path: str) -> Iterator[tuple[str, Json]]:
+    """Yield the objects of Karpenter in the file `path`. Raises InputError."""
+    found = manifests(read(path))
+    CustomResourceCheck(Inventory(found)).refuse_invalid(found)
+    yield from _karpenter_objects(found)
 
 
 def _stated_types(
