@@ -19,14 +19,14 @@ EARLIER: Final = "10m"
 """How long before the failure a suggested what-if makes its own change, as a value of --at."""
 
 
-def delayed(change: ClusterChange) -> ClusterChange:
+def with_later_failure(change: ClusterChange) -> ClusterChange:
     """Return `change` with its failure delayed by EARLIER."""
     if not _can_be_delayed(change):
         return change
     return replace(change, failures=replace(change.failures, at=EARLIER))
 
 
-def in_time(step: NextStep, done: str, change: ClusterChange) -> NextStep:
+def step_before_failure(step: NextStep, done: str, change: ClusterChange) -> NextStep:
     """Return the what-if `step` with the failure of the user's `change` delayed by EARLIER.
 
     `done` is a participle that says what the step does before the failure, such as "created".

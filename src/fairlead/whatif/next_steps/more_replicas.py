@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fairlead.whatif.next_steps.earlier_change import delayed, in_time
+from fairlead.whatif.next_steps.earlier_change import step_before_failure, with_later_failure
 from fairlead.whatif.next_steps.step_context import StepContext, scaled
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
@@ -18,9 +18,9 @@ def with_replicas(one: WorkloadEffect, count: int, context: StepContext) -> Effe
     """Run the user's what-if again with `count` more replicas of `one`; return the effect."""
     change = context.answer.change
     scale = (*change.scale, f"{one.workload}={one.readiness.wanted + count}")
-    return context.ask(delayed(replace(change, scale=scale)))
+    return context.ask(with_later_failure(replace(change, scale=scale)))
 
 
 def replicas_step(one: WorkloadEffect, count: int, context: StepContext) -> NextStep:
     """Return the what-if that `with_replicas` tries."""
-    return in_time(scaled(one, count), "created", context.answer.change)
+    return step_before_failure(scaled(one, count), "created", context.answer.change)

@@ -16,7 +16,7 @@ from fairlead.engine.plugins.pod_topology_spread.constraint import HONOR
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.next_steps.earlier_change import delayed, in_time
+from fairlead.whatif.next_steps.earlier_change import step_before_failure, with_later_failure
 from fairlead.whatif.next_steps.spread_rule import SpreadRule, is_hard, spread_rules
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_worse, more_ready
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -329,7 +329,7 @@ def _honoring_taints(
 def _with_edits(context: StepContext, *edits: str) -> Effect | None:
     """Run the what-if that `_with_rules` returns; return its effect."""
     change = context.answer.change
-    return context.ask(delayed(replace(change, set=(*change.set, *edits))))
+    return context.ask(with_later_failure(replace(change, set=(*change.set, *edits))))
 
 
 def _with_rules(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
@@ -338,7 +338,7 @@ def _with_rules(words: str, edits: Iterable[str], context: StepContext) -> NextS
     If nodes fail, the rollouts of the edited workloads are over when they fail.
     """
     options = shlex.join(word for edit in edits for word in ("--set", edit))
-    return in_time(NextStep(words, options), "set", context.answer.change)
+    return step_before_failure(NextStep(words, options), "set", context.answer.change)
 
 
 def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> dict[str, int]:

@@ -3042,7 +3042,7 @@ def test_refused_replacements_suggest_the_smallest_quota_that_admits_them(snapsh
 
 
 def test_a_quota_admits_replacements_that_request_more(snapshot, make):
-    """A pod gets the new requests when somebody deletes it. The quota has room for half of them."""
+    """A pod gets the new requests when a user deletes it. The quota has room for half of them."""
     owner = make.workload("StatefulSet", "db", cpu="1")
     owner["metadata"]["uid"] = "db"
     owner["spec"]["updateStrategy"] = {"type": "OnDelete"}
