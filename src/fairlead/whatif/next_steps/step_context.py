@@ -54,6 +54,7 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 
 NAMES_MAX: Final = 5  # maximum number of objects that a command names
 TRIES_MAX: Final = 3  # number of remedies of one kind that are tried; each takes a simulation
+_EVICTED_PODS_MANY: Final = 1_000  # a simulation in which more pods are evicted takes seconds
 ELSEWHERE: Final = STATUSES[NODE_CONFLICT].message
 """The reason of nodes that cannot use a volume of a pod."""
 _SHUT_DOWN: Final = ("", STOPPED)  # values of --how; the default is "stopped"
@@ -156,6 +157,11 @@ class StepContext(Struct, frozen=True, dict=True):
         )
 
     # --- trials ----------------------------------------------------------------------------
+
+    @property
+    def is_slow(self) -> bool:
+        """Return whether each trial takes several seconds, because many pods are evicted."""
+        return len(self.answer.changed.evicted) > _EVICTED_PODS_MANY
 
     def with_edits(self, *edits: str) -> Effect | None:
         """Run the user's what-if with `edits` as further values of --set; return the effect."""

@@ -72,10 +72,10 @@ def best_nodes(
     Only the first TRIES_MAX of `candidates` are tried. If topology spread or anti-affinity keeps
     pods off new nodes with room in the first trial, the next trial has the nodes `together`, which
     are of several zones. In all other cases, the trials end as soon as most of the waiting pods
-    run, because a trial takes long in a large cluster. If some pods still
-    wait, the step says how many pods run. If all pods wait, a note says so. If other pods take
-    the room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these
-    pods.
+    run or, if trials are slow (`StepContext.is_slow`), as soon as some of them run. If some pods
+    still wait, the step says how many pods run. If all pods wait, a note says so. If other pods
+    take the room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names
+    these pods.
 
     `added` is the number of nodes that the user's what-if adds already. A pod may wait in spite of
     the new nodes, because its rules exclude the new nodes, or because other pods are placed on them
@@ -84,13 +84,14 @@ def best_nodes(
     waiting = waiting_pods(context.answer.effect)
     found: list[_TriedNodes] = []
     left = deque(candidates[:TRIES_MAX])
+    enough = 0 if context.is_slow else waiting / 2
     while left:
         found += _tried_nodes(left.popleft(), added, context)
         is_partial = bool(found) and found[0].gain < waiting
         if together and is_partial and _kept_off(found[0], SPREAD, APART):
             left.appendleft(together)
             together = None
-        elif found and 2 * found[-1].gain > waiting:
+        elif found and found[-1].gain > enough:
             break
     best = max(found, key=lambda one: one.gain, default=None)
     if best is None:
@@ -100,7 +101,8 @@ def best_nodes(
     if best.gain <= 0:
         context.notes.append(_no_help(found, context))
         return
-    if 2 * best.gain <= waiting and (best.unused or _is_spread(best)):
+    may_be_half_empty = _is_spread(best) and not context.is_slow
+    if 2 * best.gain <= waiting and (best.unused or may_be_half_empty):
         best = _fewer_nodes(best, waiting, added, context)
     still = waiting - best.gain
     rest = "; fewer may be enough" if best.nodes.count > best.least else ""
@@ -141,13 +143,15 @@ def _more_for_rivals(
     trials, because the new nodes may let further pods be created. Nothing is tried if some of the
     nodes stay unused, except if gangs wait: a gang uses no node before all its members have room.
     More room does not help pods that topology spread keeps off the new nodes, except if they are
-    spread over nodes.
+    spread over nodes. If trials are slow, fewer than a tenth more nodes are not tried.
     """
     last = best
     for _ in range(TRIES_MAX):
         is_useless = last.unused and not _has_waiting_gangs(last)
         more = None if is_useless else _with_further_nodes(last, added, context)
         if more is None or best.gain == waiting:
+            break
+        if context.is_slow and 10 * (more.count - last.nodes.count) < last.nodes.count:
             break
         found = _tried_nodes(more, added, context)
         if not found:

@@ -1312,6 +1312,31 @@ def test_new_nodes_have_room_for_pods_that_are_placed_first(
     assert not what_if(cluster, followed).difference.pending
 
 
+@pytest.mark.parametrize(("is_slow", "nodes"), [(False, [11, 12]), (True, [11])])
+def test_slow_trials_end_if_few_more_nodes_would_help(make, snapshot, monkeypatch, is_slow, nodes):
+    """`old` takes one of the 11 new nodes, so the last pod of `web` needs a twelfth node."""
+    if is_slow:
+        monkeypatch.setattr("fairlead.whatif.next_steps.step_context._EVICTED_PODS_MANY", -1)
+    web = make.workload("ReplicaSet", "web", replicas=0, cpu="2")
+    old = make.pod("old", cpu="2", priority=1000)
+    full = make.pod("full", cpu="2", node_name="a", priority=2000)
+    cluster = snapshot(make.node("a", cpu="2"), full, old, web)
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=11",)))
+    asked = []
+
+    def ask(change):
+        asked.append(change.add_nodes)
+        return what_if(cluster, change).effect
+
+    found = next_steps(answer, cluster.manifests, lambda _: ask, NoProgress(), in_one_process=True)
+    assert asked == nodes
+    [step] = [step for step in found.steps if "--add-nodes" in step.code]
+    words = "; 10 of 11 pending pods then run" if is_slow else ""
+    rival = "; default/old, pending anyway, takes room there"
+    assert step.words.startswith(f"ask again with {nodes[-1]} more nodes like a{words}")
+    assert step.words.endswith(rival)
+
+
 @pytest.mark.parametrize(
     ("zone", "failed", "which"),
     [("z", (), "like the present ones"), ("a", ("a",), "outside the failed zones")],
