@@ -18,7 +18,7 @@ class FailOnForm(Struct, forbid_unknown_fields=True):
 
 
 class AlternativeForm(Struct, forbid_unknown_fields=True):
-    """One of the compared what-ifs."""
+    """One of the compared what-ifs, with its outcome."""
 
     alternative: Annotated[str, about("the name of the alternative")]
     changes: Annotated[list[str], about("the change, as options")]
@@ -69,7 +69,7 @@ class WhatIfComparisonForm(AnswerForm, kw_only=True, tag="WhatIfComparison"):
 
 
 class ResourceTotalForm(Struct, forbid_unknown_fields=True):
-    """The totals of a resource; cpu in millicores, memory in bytes."""
+    """The totals of a resource in both dumps; cpu in millicores, memory in bytes."""
 
     resource: Annotated[str, about("the resource")]
     allocatable_before: Annotated[int, about("allocatable amount of all nodes in the first dump")]
@@ -82,7 +82,7 @@ class ResourceTotalForm(Struct, forbid_unknown_fields=True):
 
 
 class PoolDifferenceForm(Struct, forbid_unknown_fields=True):
-    """A node pool and instance type whose nodes differ."""
+    """A node pool and instance type whose nodes differ between the dumps."""
 
     pool: Annotated[str, about("the node pool")]
     instance_type: Annotated[str, about('the instance type, or `""`')]
@@ -93,7 +93,7 @@ class PoolDifferenceForm(Struct, forbid_unknown_fields=True):
 
 
 class NodeDifferenceForm(Struct, forbid_unknown_fields=True):
-    """A difference between nodes of the same name."""
+    """A way in which nodes that are in both dumps differ."""
 
     what: Annotated[str, about("the difference")]
     nodes: Annotated[int, about("number of nodes with this difference")]
@@ -114,7 +114,7 @@ class WorkloadDifferenceForm(Struct, forbid_unknown_fields=True):
 
 
 class ObjectDifferenceForm(Struct, forbid_unknown_fields=True):
-    """Another object that differs."""
+    """An object, other than nodes and workloads, that differs between the dumps."""
 
     object: Annotated[str, about("kind and name of the object")]
     change: Annotated[Literal["added", "removed", "changed"], about("the kind of the difference")]

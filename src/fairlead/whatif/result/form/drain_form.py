@@ -13,7 +13,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, NextStepForm, ab
 
 
 class BlockerForm(Struct, forbid_unknown_fields=True):
-    """An object that blocks drains, with the reason."""
+    """An object that blocks drains of nodes, with the reason."""
 
     owner: Annotated[
         str,
@@ -51,14 +51,14 @@ class DrainEditForm(Struct, forbid_unknown_fields=True):
 
 
 class BlockedNodeForm(Struct, forbid_unknown_fields=True):
-    """A blocked node."""
+    """A node that cannot be drained, and what blocks its drain."""
 
     node: Annotated[str, about("the node")]
     owners: Annotated[list[str], about("the objects that block the node")]
 
 
 class PaceForm(Struct, forbid_unknown_fields=True):
-    """A simulation of the drains, with a certain number of nodes at once."""
+    """The result of a simulation that drains a certain number of nodes at once."""
 
     at_once: Annotated[int, about("number of nodes that are drained at once")]
     takes_s: Annotated[float | None, about("how long the drains take; `null` if they never end")]
@@ -83,14 +83,14 @@ class PaceForm(Struct, forbid_unknown_fields=True):
 
 
 class UnplacedPodForm(Struct, forbid_unknown_fields=True):
-    """A pod that has no node at the end of a simulation."""
+    """A pod that has no node at the end of a simulation of the drains."""
 
     pod: Annotated[str, about("the pod")]
     why: Annotated[str, about("the scheduler's reason")]
 
 
 class BudgetWaitForm(Struct, forbid_unknown_fields=True):
-    """A budget that refused evictions at first."""
+    """A PodDisruptionBudget that refused evictions at first, so that drains had to wait."""
 
     budget: Annotated[str, about("the PodDisruptionBudget")]
     pods: Annotated[int, about("number of pods in `names`")]
@@ -98,7 +98,7 @@ class BudgetWaitForm(Struct, forbid_unknown_fields=True):
 
 
 class NodeTimeForm(Struct, forbid_unknown_fields=True):
-    """The times of a node's drain."""
+    """When a node's drain begins, and how long the drain and the node's absence take."""
 
     node: Annotated[str, about("the node")]
     begins_s: Annotated[float | None, about("when the drain begins; `null` if it never begins")]
@@ -115,7 +115,7 @@ class NodeTimeForm(Struct, forbid_unknown_fields=True):
 
 
 class DownPodsForm(Struct, forbid_unknown_fields=True):
-    """Pods of a workload that are down until their nodes are back."""
+    """Pods of a workload that do not run until their drained nodes are back."""
 
     workload: Annotated[str, about("the workload")]
     count: Annotated[int, about("number of pods")]
@@ -127,7 +127,7 @@ class DownPodsForm(Struct, forbid_unknown_fields=True):
 
 
 class WorkloadStopForm(Struct, forbid_unknown_fields=True):
-    """A workload that has no ready pod for a time."""
+    """A workload that has no ready pod for a time because its nodes are drained."""
 
     workload: Annotated[str, about("the workload")]
     wanted: Annotated[int, about("number of pods that the workload wants")]
@@ -140,7 +140,7 @@ class WorkloadStopForm(Struct, forbid_unknown_fields=True):
 
 
 class DrainStepForm(Struct, forbid_unknown_fields=True):
-    """A step of the plan: a node to drain."""
+    """A step of the plan: a node to drain, and the effects of its drain."""
 
     step: Annotated[int, about("number of the step, from 1")]
     node: Annotated[str, about("the node")]
@@ -157,7 +157,7 @@ class DrainStepForm(Struct, forbid_unknown_fields=True):
 
 
 class PodMoveForm(Struct, forbid_unknown_fields=True):
-    """A pod that moves to another node."""
+    """A pod that is evicted, and the node on which its replacement runs."""
 
     pod: Annotated[str, about("the pod")]
     origin: Annotated[str, about("the node of the pod")] = field(name="from")
@@ -216,7 +216,7 @@ class DrainPlanForm(AnswerForm, kw_only=True, tag="DrainPlan"):
 
 
 class SingleDrainForm(Struct, forbid_unknown_fields=True):
-    """A node, checked alone."""
+    """Whether a node can be drained while all other nodes stay in service."""
 
     node: Annotated[str, about("the node")]
     drainable: Annotated[
@@ -259,7 +259,7 @@ class SingleDrainsForm(AnswerForm, kw_only=True, tag="SingleDrains"):
 
 
 class NeverForm(Struct, forbid_unknown_fields=True):
-    """A budget that never allows an eviction."""
+    """A PodDisruptionBudget that never allows an eviction."""
 
     pdb: Annotated[str, about("the PodDisruptionBudget")]
     rule: Annotated[str, about("the rule of the budget, such as `maxUnavailable 0`")]
@@ -307,14 +307,14 @@ class UpgradeCheckForm(AnswerForm, kw_only=True, tag="UpgradeCheck"):
 
 
 class TooManyForm(Struct, forbid_unknown_fields=True):
-    """A larger plan, whose drains would not be safe."""
+    """A plan that removes more nodes, but whose drains would not be safe."""
 
     nodes: Annotated[int, about("number of nodes that the larger plan removes")]
     why: Annotated[str, about("why the drains of the larger plan are not safe")]
 
 
 class KeepCauseForm(Struct, forbid_unknown_fields=True):
-    """A kind of reason for which nodes have to stay."""
+    """A kind of reason for which nodes cannot be removed."""
 
     cause: Annotated[str, about("the kind of the reason")]
     nodes: Annotated[int, about("number of nodes that have to stay for this reason")]
@@ -322,7 +322,7 @@ class KeepCauseForm(Struct, forbid_unknown_fields=True):
 
 
 class StayingForm(Struct, forbid_unknown_fields=True):
-    """Nodes that have to stay for the same reason."""
+    """Nodes that cannot be removed, all for the same reason."""
 
     where: Annotated[str, about("`on` as text")]
     on: Annotated[list[str], about("the nodes")]
@@ -331,7 +331,7 @@ class StayingForm(Struct, forbid_unknown_fields=True):
 
 
 class RemovalForm(Struct, forbid_unknown_fields=True):
-    """A node that can be removed."""
+    """A node that the plan removes."""
 
     step: Annotated[int, about("number of the step, from 1")]
     node: Annotated[str, about("the node")]
@@ -343,7 +343,7 @@ class RemovalForm(Struct, forbid_unknown_fields=True):
 
 
 class WaitingGangForm(Struct, forbid_unknown_fields=True):
-    """A gang with waiting pods for which a plan keeps room."""
+    """A gang with waiting pods, for which the plan keeps room on the remaining nodes."""
 
     workload: Annotated[str, about("the workload of the pods")]
     waiting: Annotated[int, about("number of waiting pods")]

@@ -15,7 +15,7 @@ from fairlead.whatif.result.form.group_form import (
 
 
 class PodReasonForm(Struct, forbid_unknown_fields=True):
-    """Pods of a workload with the same reason."""
+    """Pods of a workload that are pending, or not ready, for the same reason."""
 
     pods: Annotated[int, about("number of pods with this reason")]
     pod: Annotated[str, about("the first of these pods, and the number of other pods")]
@@ -23,7 +23,7 @@ class PodReasonForm(Struct, forbid_unknown_fields=True):
 
 
 class PendingWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload with pending pods."""
+    """A workload with pods that are pending for the same reason."""
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of pods of the workload with this reason")]
@@ -33,7 +33,7 @@ class PendingWorkloadForm(Struct, forbid_unknown_fields=True):
 
 
 class PendingReasonForm(Struct, forbid_unknown_fields=True):
-    """A reason why pods are pending."""
+    """A reason why pods are pending, with the pods of all workloads."""
 
     workloads: Annotated[int, about("number of workloads with pending pods for this reason")]
     workload: Annotated[
@@ -46,7 +46,7 @@ class PendingReasonForm(Struct, forbid_unknown_fields=True):
 
 
 class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload with pods that have a node but are not ready."""
+    """A workload with pods that have a node, but are not ready for the same reason."""
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of pods of the workload with this reason")]
@@ -55,7 +55,7 @@ class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
 
 
 class UnreadyReasonForm(Struct, forbid_unknown_fields=True):
-    """A reason why pods on nodes are not ready."""
+    """A reason why pods with a node are not ready, with the pods of all workloads."""
 
     workloads: Annotated[
         int, about("number of workloads with pods that are not ready for this reason")
@@ -69,7 +69,7 @@ class UnreadyReasonForm(Struct, forbid_unknown_fields=True):
 
 
 class UncreatedForm(Struct, forbid_unknown_fields=True):
-    """A workload that lacks pods."""
+    """A workload that has fewer pods than it wants."""
 
     pods: Annotated[int, about("number of missing pods")]
     workload: Annotated[str, about("the workload")]
@@ -123,7 +123,7 @@ class PodsExplanationForm(AnswerForm, kw_only=True, tag="PodsExplanation"):
 
 
 class ReturningNodeForm(Struct, forbid_unknown_fields=True):
-    """A node that takes no new pods."""
+    """A node that takes no new pods, and the pods that it could run after its return."""
 
     node: Annotated[str, about("the node")]
     zone: Annotated[str, about('the zone of the node, or `""`')]
@@ -140,7 +140,7 @@ class ReturningNodeForm(Struct, forbid_unknown_fields=True):
 
 
 class ReturningReasonForm(Struct, forbid_unknown_fields=True):
-    """A reason why nodes take no new pods."""
+    """A reason why nodes take no new pods, and the pods that they could run otherwise."""
 
     nodes: Annotated[int, about("number of nodes with this reason")]
     node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
@@ -161,7 +161,7 @@ class ReturningReasonForm(Struct, forbid_unknown_fields=True):
 
 
 class ServingNodeForm(Struct, forbid_unknown_fields=True):
-    """A node in service."""
+    """A node that takes new pods, and its free resources."""
 
     node: Annotated[str, about("the node")]
     zone: Annotated[str, about('the zone of the node, or `""`')]
@@ -186,7 +186,7 @@ class ServingNodeForm(Struct, forbid_unknown_fields=True):
 
 
 class ServingPoolForm(Struct, forbid_unknown_fields=True):
-    """Nodes in service with the same node pool and taints."""
+    """Nodes that take new pods and have the same node pool and taints."""
 
     nodes: Annotated[int, about("number of nodes")]
     node: Annotated[str, about("the first of these nodes, and the number of other nodes")]
@@ -231,7 +231,7 @@ class NodesExplanationForm(AnswerForm, kw_only=True, tag="NodesExplanation"):
 
 
 class NodeBlockerForm(Struct, forbid_unknown_fields=True):
-    """A pod that blocks the drain of the node."""
+    """Something that blocks the drain of the explained node: a pod, or the node itself."""
 
     pod: Annotated[str, about('the pod that blocks the drain; `""` for the node itself')]
     pending: Annotated[
@@ -248,13 +248,13 @@ class NodeBlockerForm(Struct, forbid_unknown_fields=True):
 
 
 class EditForm(Struct, forbid_unknown_fields=True):
-    """A change that would help."""
+    """A change that would help, as a command or in words."""
 
     edit: Annotated[str, about("the command or change")]
 
 
 class RemovalCheckForm(Struct, forbid_unknown_fields=True):
-    """Something that keeps an autoscaler from removing the node."""
+    """Something that keeps an autoscaler from removing the explained node."""
 
     of: Annotated[str, about("the pods or the object to which `why` applies, as text")]
     pods: Annotated[list[str], about("the pods in `of`")]
@@ -265,7 +265,7 @@ class RemovalCheckForm(Struct, forbid_unknown_fields=True):
 
 
 class NodePodForm(Struct, forbid_unknown_fields=True):
-    """A pod on the node."""
+    """A pod on the explained node."""
 
     pod: Annotated[str, about("the pod")]
     workload: Annotated[str, about("the pod's workload")]
@@ -292,7 +292,7 @@ class NodeExplanationForm(AnswerForm, kw_only=True, tag="NodeExplanation"):
 
 
 class RefusalForm(Struct, forbid_unknown_fields=True):
-    """A reason why nodes refuse one more pod."""
+    """A reason why nodes refuse one more pod of the workload."""
 
     nodes: Annotated[int, about("number of nodes with this reason")]
     plugin: Annotated[str, about("the plugin that refuses the pod")]
@@ -301,7 +301,7 @@ class RefusalForm(Struct, forbid_unknown_fields=True):
 
 
 class ZonePodsForm(Struct, forbid_unknown_fields=True):
-    """The pods of a workload in a zone."""
+    """How many of the workload's pods are in a zone."""
 
     zone: Annotated[str, about("the zone, `no zone`, or `node is missing`")]
     nodes: Annotated[int, about("number of nodes in the zone that run pods of the workload")]
@@ -310,7 +310,7 @@ class ZonePodsForm(Struct, forbid_unknown_fields=True):
 
 
 class WorkloadBudgetForm(Struct, forbid_unknown_fields=True):
-    """A PodDisruptionBudget of the workload."""
+    """A PodDisruptionBudget that selects the workload's pods."""
 
     budget: Annotated[str, about("the PodDisruptionBudget")]
     rule: Annotated[str, about("the rule of the budget, such as `minAvailable 1`")]
@@ -320,7 +320,7 @@ class WorkloadBudgetForm(Struct, forbid_unknown_fields=True):
 
 
 class JobStateForm(Struct, forbid_unknown_fields=True):
-    """A Job of the workload."""
+    """A Job that the workload created, with the numbers of its pods."""
 
     job: Annotated[str, about("the Job")]
     wanted: Annotated[int, about("number of pods that the Job wants")]
@@ -381,7 +381,7 @@ class WorkloadExplanationForm(AnswerForm, kw_only=True, tag="WorkloadExplanation
 
 
 class BudgetWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload whose pods a budget selects."""
+    """A workload whose pods the explained budget selects."""
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of the workload's pods that the budget selects")]
@@ -390,7 +390,7 @@ class BudgetWorkloadForm(Struct, forbid_unknown_fields=True):
 
 
 class UnreadyPodForm(Struct, forbid_unknown_fields=True):
-    """A selected pod that is not ready."""
+    """A pod that the explained budget selects, and that is not ready."""
 
     pod: Annotated[str, about("the pod")]
     node: Annotated[str, about('the node of the pod, or `""`')]
@@ -398,7 +398,7 @@ class UnreadyPodForm(Struct, forbid_unknown_fields=True):
 
 
 class BudgetNodeForm(Struct, forbid_unknown_fields=True):
-    """A node with selected pods."""
+    """A node with pods that the explained budget selects."""
 
     node: Annotated[str, about("the node")]
     pods: Annotated[int, about("number of selected pods on the node")]
@@ -429,7 +429,7 @@ class BudgetExplanationForm(AnswerForm, kw_only=True, tag="BudgetExplanation"):
 
 
 class MetricForm(Struct, forbid_unknown_fields=True):
-    """A metric of a HorizontalPodAutoscaler."""
+    """A metric by which the HorizontalPodAutoscaler scales."""
 
     metric: Annotated[str, about("the metric")]
     current: Annotated[str, about('the current value in the autoscaler\'s status, or `""`')]
@@ -438,7 +438,7 @@ class MetricForm(Struct, forbid_unknown_fields=True):
 
 
 class AutoscalerRefusalForm(Struct, forbid_unknown_fields=True):
-    """A reason why nodes refuse the next pod."""
+    """A reason why nodes refuse the next pod of the autoscaler's target."""
 
     nodes: Annotated[int, about("number of nodes with this reason")]
     plugin: Annotated[str, about("the plugin that refuses the pod")]
@@ -446,7 +446,7 @@ class AutoscalerRefusalForm(Struct, forbid_unknown_fields=True):
 
 
 class ConditionForm(Struct, forbid_unknown_fields=True):
-    """A condition in the status."""
+    """A condition in the HorizontalPodAutoscaler's status."""
 
     type: Annotated[str, about("the type")]
     status: Annotated[str, about("`True`, `False` or `Unknown`")]

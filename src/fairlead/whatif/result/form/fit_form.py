@@ -10,7 +10,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, about
 
 
 class FitStopForm(Struct, forbid_unknown_fields=True):
-    """Why the count ends."""
+    """Why no further pod fits."""
 
     by: Annotated[
         str,
@@ -23,7 +23,7 @@ class FitStopForm(Struct, forbid_unknown_fields=True):
 
 
 class BreachForm(Struct, forbid_unknown_fields=True):
-    """A PodDisruptionBudget that preemptions breach."""
+    """A PodDisruptionBudget that does not allow all preemptions of its pods."""
 
     budget: Annotated[str, about("the PodDisruptionBudget")]
     evicted: Annotated[int, about("number of preempted pods that the budget covers")]
@@ -31,7 +31,7 @@ class BreachForm(Struct, forbid_unknown_fields=True):
 
 
 class FitRefusalForm(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A reason why the next pod, or a waiting pod, has no node."""
+    """A reason why nodes refuse the next pod, or why pods wait."""
 
     reason: Annotated[str, about("the reason")]
     plugin: Annotated[
@@ -53,7 +53,7 @@ class FitRefusalForm(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class FitNodeForm(Struct, forbid_unknown_fields=True):
-    """A node that gets new pods."""
+    """A node on which new pods fit, and their number."""
 
     node: Annotated[str, about("the node")]
     zone: Annotated[str, about('the zone of the node, or `""`')]
@@ -61,7 +61,7 @@ class FitNodeForm(Struct, forbid_unknown_fields=True):
 
 
 class VictimForm(Struct, forbid_unknown_fields=True):
-    """A preempted pod."""
+    """A pod that new pods preempt."""
 
     pod: Annotated[str, about("the preempted pod")]
     priority: Annotated[int, about("the priority of the preempted pod")]
@@ -162,7 +162,7 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
 
 
 class GangRefusalForm(Struct, forbid_unknown_fields=True):
-    """A reason why the next pod of a copy fits on no node."""
+    """A reason why nodes refuse a pod of the next copy."""
 
     plugin: Annotated[str, about("the plugin that refuses the pod")]
     reason: Annotated[str, about("the reason")]

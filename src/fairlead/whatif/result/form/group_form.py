@@ -46,7 +46,7 @@ class BehavesLikeForm(Struct, forbid_unknown_fields=True):
 
 
 class GroupQueueForm(Struct, forbid_unknown_fields=True):
-    """The queue of a group."""
+    """The queue of the explained group."""
 
     queue: Annotated[str, about("the queue")]
     weight: Annotated[int, about("the weight of the queue")]
@@ -58,7 +58,7 @@ class GroupQueueForm(Struct, forbid_unknown_fields=True):
 
 
 class GroupNodeForm(Struct, forbid_unknown_fields=True):
-    """A node that cannot run the next member."""
+    """A node that cannot run the group's next member."""
 
     node: Annotated[str, about("the node")]
     reason: Annotated[str, about("why the node cannot run the member")]

@@ -15,7 +15,7 @@ from fairlead.whatif.result.form.group_form import (
 
 
 class StatusForm(Struct, forbid_unknown_fields=True):
-    """The refusal of a pod by a plugin."""
+    """A refusal of the pod, with the plugin that refuses it."""
 
     plugin: Annotated[str, about('the plugin, or `""`')]
     code: Annotated[str, about("the plugin's status code, such as `Unschedulable`")]
@@ -23,14 +23,14 @@ class StatusForm(Struct, forbid_unknown_fields=True):
 
 
 class ExplainedVictimForm(Struct, forbid_unknown_fields=True):
-    """A pod that would be preempted or evicted."""
+    """A pod that would be preempted or evicted to make room for the explained pod."""
 
     pod: Annotated[str, about("the pod")]
     priority: Annotated[int, about("the priority of this pod")]
 
 
 class CandidateForm(Struct, forbid_unknown_fields=True):
-    """A node on which preemption makes room."""
+    """What preemption would do on a node on which it makes room for the pod."""
 
     victims: Annotated[list[ExplainedVictimForm], about("the pods that are preempted")]
     pdb_violations: Annotated[
@@ -39,7 +39,7 @@ class CandidateForm(Struct, forbid_unknown_fields=True):
 
 
 class PreemptionForm(Struct, forbid_unknown_fields=True):
-    """What preemption would do."""
+    """Whether preemption would make room for the pod, and on which node."""
 
     ineligible: Annotated[str, about('why the pod may not preempt others, or `""`')]
     candidates: Annotated[dict[str, CandidateForm], about("nodes on which preemption makes room")]
@@ -52,7 +52,7 @@ class PreemptionForm(Struct, forbid_unknown_fields=True):
 
 
 class NewNodeForm(Struct, forbid_unknown_fields=True):
-    """Copies of existing nodes, and whether they would take the pod."""
+    """New nodes that are copies of existing nodes, and whether they would take the pod."""
 
     like: Annotated[str, about('the first of `likes`, or `""`')]
     likes: Annotated[
@@ -69,7 +69,7 @@ class NewNodeForm(Struct, forbid_unknown_fields=True):
 
 
 class NewNodesForGroupForm(Struct, forbid_unknown_fields=True):
-    """New nodes with which the pod's group would start."""
+    """New nodes with which the pod's PodGroup would start."""
 
     group: Annotated[str, about("the PodGroup")]
     like: Annotated[str, about("the node to copy")]
@@ -77,7 +77,7 @@ class NewNodesForGroupForm(Struct, forbid_unknown_fields=True):
 
 
 class RoomForm(Struct, forbid_unknown_fields=True):
-    """Evictions of a PostFilter plugin."""
+    """Pods that a PostFilter plugin would evict to make room for the pod."""
 
     by: Annotated[str, about("the plugin")]
     node: Annotated[str, about("the node")]

@@ -10,7 +10,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, NextStepForm, ab
 
 
 class QueueResourceForm(Struct, forbid_unknown_fields=True):
-    """A resource of a queue, with each amount as a number and as text."""
+    """What a queue requests, uses and deserves of a resource, as numbers and as text."""
 
     resource: Annotated[str, about("the resource")]
     requested: Annotated[int, about("what the queue requests")]
@@ -28,7 +28,7 @@ class QueueResourceForm(Struct, forbid_unknown_fields=True):
 
 
 class WaitingGroupForm(Struct, forbid_unknown_fields=True):
-    """A group that waits."""
+    """A group of pods that waits in the explained queue, with the reason."""
 
     group: Annotated[str, about("the group")]
     ready: Annotated[int, about("number of members that have a node or have succeeded")]
@@ -43,7 +43,7 @@ class WaitingGroupForm(Struct, forbid_unknown_fields=True):
 
 
 class HoldingGroupForm(Struct, forbid_unknown_fields=True):
-    """A group with pods on nodes."""
+    """A group in the explained queue that has pods on nodes, and what they request."""
 
     group: Annotated[str, about("the group")]
     members: Annotated[int, about("number of pods of the group on nodes")]
@@ -53,7 +53,7 @@ class HoldingGroupForm(Struct, forbid_unknown_fields=True):
 
 
 class QueueRowForm(Struct, forbid_unknown_fields=True):
-    """A queue, compared with all other queues."""
+    """A queue of the cluster, to compare the explained queue with."""
 
     queue: Annotated[str, about("the queue")]
     weight: Annotated[int, about("the weight of the queue")]
@@ -91,7 +91,7 @@ class QueueExplanationForm(AnswerForm, kw_only=True, tag="QueueExplanation"):
 
 
 class EveryQueueForm(Struct, forbid_unknown_fields=True):
-    """A queue, with the number of its waiting groups."""
+    """A queue of the cluster, with the number of its waiting groups."""
 
     queue: Annotated[str, about("the queue")]
     weight: Annotated[int, about("the weight of the queue")]
@@ -104,7 +104,7 @@ class EveryQueueForm(Struct, forbid_unknown_fields=True):
 
 
 class QueueAmountForm(Struct, forbid_unknown_fields=True):
-    """A resource of a queue."""
+    """What a queue requests, uses and deserves of a resource."""
 
     queue: Annotated[str, about("the queue")]
     resource: Annotated[str, about("the resource")]
@@ -128,7 +128,7 @@ class QueuesExplanationForm(AnswerForm, kw_only=True, tag="QueuesExplanation"):
 
 
 class KueueAmountForm(Struct, forbid_unknown_fields=True):
-    """A quota of a ClusterQueue of Kueue; amounts are quantities, as in its manifest."""
+    """A quota of the explained ClusterQueue; amounts are quantities, as in its manifest."""
 
     flavor: Annotated[str, about("the ResourceFlavor")]
     resource: Annotated[str, about("the resource")]
@@ -139,7 +139,7 @@ class KueueAmountForm(Struct, forbid_unknown_fields=True):
 
 
 class KueueWaitingForm(Struct, forbid_unknown_fields=True):
-    """A workload that waits for admission."""
+    """A Workload of Kueue that waits for admission."""
 
     workload: Annotated[str, about("the workload")]
     queue: Annotated[str, about("the LocalQueue of the workload")]
@@ -149,7 +149,7 @@ class KueueWaitingForm(Struct, forbid_unknown_fields=True):
 
 
 class KueueAdmittedForm(Struct, forbid_unknown_fields=True):
-    """An admitted workload."""
+    """A Workload that Kueue has admitted."""
 
     workload: Annotated[str, about("the workload")]
     queue: Annotated[str, about("the LocalQueue of the workload")]
@@ -173,7 +173,7 @@ class KueueQueueExplanationForm(AnswerForm, kw_only=True, tag="KueueQueueExplana
 
 
 class KueueQueueForm(Struct, forbid_unknown_fields=True):
-    """A ClusterQueue of Kueue."""
+    """A ClusterQueue of Kueue, with the numbers of its workloads."""
 
     queue: Annotated[str, about("the ClusterQueue")]
     waiting: Annotated[int, about("number of workloads that wait for admission")]
@@ -201,7 +201,7 @@ class KueueQueuesExplanationForm(AnswerForm, kw_only=True, tag="KueueQueuesExpla
 
 
 class QuotaResourceForm(Struct, forbid_unknown_fields=True):
-    """A resource of a ResourceQuota; amounts are quantities."""
+    """The limit and the usage of a resource in a ResourceQuota, as quantities."""
 
     resource: Annotated[str, about("the resource")]
     used: Annotated[str, about("the used amount")]
@@ -210,7 +210,7 @@ class QuotaResourceForm(Struct, forbid_unknown_fields=True):
 
 
 class QuotaUserForm(Struct, forbid_unknown_fields=True):
-    """A workload or another object that uses a ResourceQuota."""
+    """A workload or another object that counts against the explained ResourceQuota."""
 
     user: Annotated[str, about("the workload or object")]
     objects: Annotated[int, about("number of objects that count against the quota")]
@@ -219,7 +219,7 @@ class QuotaUserForm(Struct, forbid_unknown_fields=True):
 
 
 class QuotaWaitingForm(Struct, forbid_unknown_fields=True):
-    """A workload that lacks pods because of a ResourceQuota."""
+    """A workload that lacks pods because the explained ResourceQuota refuses them."""
 
     pods: Annotated[int, about("number of missing pods")]
     workload: Annotated[str, about("the workload")]
@@ -244,7 +244,7 @@ class QuotaExplanationForm(AnswerForm, kw_only=True, tag="QuotaExplanation"):
 
 
 class QuotaRowForm(Struct, forbid_unknown_fields=True):
-    """A ResourceQuota with its scarcest resource; amounts are quantities."""
+    """A ResourceQuota and the resource that it has least of; amounts are quantities."""
 
     quota: Annotated[str, about("the ResourceQuota")]
     resource: Annotated[str, about('the first of the quota\'s scarcest resources, or `""`')]
@@ -263,7 +263,7 @@ class QuotasExplanationForm(AnswerForm, kw_only=True, tag="QuotasExplanation"):
 
 
 class ClassWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload whose pods use a PriorityClass."""
+    """A workload whose pods have the explained PriorityClass."""
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of pods of the workload with the class")]
@@ -273,7 +273,7 @@ class ClassWorkloadForm(Struct, forbid_unknown_fields=True):
 
 
 class ClassVictimsForm(Struct, forbid_unknown_fields=True):
-    """Pods of a lower PriorityClass."""
+    """Pods of a lower PriorityClass that pods of the explained class may preempt."""
 
     priority_class: Annotated[str, about("the class, or `no class`")]
     value: Annotated[int, about("the value of the class")]
@@ -287,7 +287,7 @@ class ClassVictimsForm(Struct, forbid_unknown_fields=True):
 
 
 class PreemptorForm(Struct, forbid_unknown_fields=True):
-    """A PriorityClass whose pods may preempt."""
+    """A PriorityClass whose pods may preempt pods of the explained class."""
 
     priority_class: Annotated[str, about("the class")]
     value: Annotated[int, about("the value of the class")]
@@ -324,7 +324,7 @@ class PriorityClassExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassE
 
 
 class ClassRowForm(Struct, forbid_unknown_fields=True):
-    """A PriorityClass, compared with all other PriorityClasses."""
+    """A PriorityClass, with the numbers of its pods."""
 
     priority_class: Annotated[str, about("the class, or `no class`")]
     value: Annotated[int, about("the value of the class")]

@@ -10,7 +10,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, about
 
 
 class BalanceForm(Struct, forbid_unknown_fields=True):
-    """How evenly pods are distributed."""
+    """How evenly pods load the nodes."""
 
     waiting_pods: Annotated[int, about("number of pods without a node")]
     fullest_load: Annotated[float, about("the load of the fullest node (1 is full)")]

@@ -10,7 +10,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, about
 
 
 class AgreementForm(Struct, forbid_unknown_fields=True):
-    """The number of pods with one kind of agreement."""
+    """How many of the recorded pods agree, or differ, in one way with the simulation."""
 
     agreement: Annotated[str, about("the kind of agreement, such as `same` or `lower`")]
     pods: Annotated[int, about("number of pods")]
@@ -64,7 +64,7 @@ class ReplayedPodForm(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ReplayPreemptionForm(Struct, forbid_unknown_fields=True):
-    """A recorded preemption."""
+    """A preemption in the record, and the pod for which it probably happened."""
 
     time: Annotated[str, about("the recorded time")]
     pod: Annotated[str, about("the preempted pod")]

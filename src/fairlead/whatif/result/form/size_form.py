@@ -10,7 +10,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, about
 
 
 class FleetForm(Struct, forbid_unknown_fields=True):
-    """New nodes of one type."""
+    """New nodes of one instance type, zone and pool."""
 
     nodes: Annotated[int, about("number of nodes")]
     type: Annotated[str, about("the instance type")]
@@ -26,7 +26,7 @@ class FleetForm(Struct, forbid_unknown_fields=True):
 
 
 class BoundCauseForm(Struct, forbid_unknown_fields=True):
-    """A cause of the lower bound on the cost."""
+    """A resource that determines the lower bound on the cost, and its share of the bound."""
 
     resource: Annotated[str, about("a resource, and the nodes on which pods need it")]
     share: Annotated[float, about("the resource's share of the lower bound (0 to 1)")]
@@ -34,21 +34,21 @@ class BoundCauseForm(Struct, forbid_unknown_fields=True):
 
 
 class SizeObstacleForm(Struct, forbid_unknown_fields=True):
-    """A reason why no further node can be removed."""
+    """A reason why the search can remove no further node."""
 
     reason: Annotated[str, about("the reason")]
     nodes: Annotated[int, about("number of nodes with this reason")]
 
 
 class UnplaceablePodForm(Struct, forbid_unknown_fields=True):
-    """A pod without a node, with the reason."""
+    """A pod that fits on no node, with the reason."""
 
     pod: Annotated[str, about("the pod")]
     why: Annotated[str, about("the reason why no node takes the pod")]
 
 
 class FailurePodForm(Struct, forbid_unknown_fields=True):
-    """A pod that has no node after a failure."""
+    """A pod that has no node after a failure of nodes, with the reason."""
 
     pod: Annotated[str, about("the pod")]
     failure: Annotated[str, about("the zone or the nodes that fail")]

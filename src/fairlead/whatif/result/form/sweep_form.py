@@ -10,7 +10,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, about
 
 
 class WorstCaseForm(Struct, forbid_unknown_fields=True):
-    """The worst case."""
+    """The case that is the worst by the measure `rank_by`, with its parameters."""
 
     case: Annotated[int, about("the number of the case, from 1")]
     parameters: Annotated[dict[str, Any], about("the values of the parameters in this case")]
@@ -25,7 +25,7 @@ class SweepConditionForm(Struct, forbid_unknown_fields=True):
 
 
 class SweepMeasureForm(Struct, forbid_unknown_fields=True):
-    """The distribution of a measure over the cases."""
+    """How a measure, such as the number of pending pods, is distributed over the cases."""
 
     measure: Annotated[str, about("the name of the [measure](sweep.md)")]
     meaning: Annotated[str, about("the measure in words")]
