@@ -193,7 +193,11 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 def _decoded(
     source: str, where: str, field: str, data: bytes | msgspec.Raw, decode: Callable[[Any], _T]
 ) -> _T:
-    """Return `data` decoded by `decode`. Raises InputError if `data` is malformed."""
+    """Return `data` decoded by `decode`. Raises InputError if `data` is malformed.
+
+    The error names the file `source`, the place `where` in it, and `field`. An empty `field` means
+    that `data` is a whole event.
+    """
     problem = "is not an audit event" if not field else "is not JSON"
     try:
         return decode(data)
@@ -206,7 +210,8 @@ def _decoded(
 def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
     """Return the events of `event`, which is an Event or an EventList.
 
-    Raises InputError if `event` has another kind or version.
+    Raises InputError, which names the place `where` in the file `source`, if `event` has another
+    kind or version.
     """
     if event.api_version != API_VERSION or event.kind not in ("Event", "EventList"):
         found = f"{event.kind or 'an object'} of {event.api_version or 'no apiVersion'}"
@@ -220,7 +225,9 @@ def _writes(
 ) -> Iterator[AuditedWrite]:
     """Yield the write that `event` records, if it changes an object that scheduling depends on.
 
-    Raises InputError if the event was recorded without bodies, or is malformed.
+    If `has_workloads` is set, writes to workloads such as Deployments are included. Raises
+    InputError, which names the place `where` in the file `source`, if the event was recorded
+    without bodies, or is malformed.
     """
     ref, status = event.object_ref, event.response_status
     if ref is None or event.stage != _COMPLETE or event.verb not in WRITE_VERBS:

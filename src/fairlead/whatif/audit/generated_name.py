@@ -77,7 +77,10 @@ def _named(creation: AuditedWrite, name: str) -> AuditedWrite:
 def _free_names(
     writes: Sequence[AuditedWrite], unnamed: Sequence[int], seen: set[Identity]
 ) -> Iterator[str]:
-    """Yield a new name for each creation in `writes` whose index is in `unnamed`."""
+    """Yield a new name for each creation in `writes` whose index is in `unnamed`.
+
+    The new names are not among the objects in `seen`.
+    """
     numbers: dict[str, Iterator[int]] = defaultdict(partial(count, 1))
     for one in unnamed:
         creation, prefix = writes[one], _prefix(writes[one])

@@ -125,8 +125,9 @@ def _deadline(
 ) -> _Deadline | None:
     """Return the deadlines of `created`, a Job or pod, and of the pods of the Job.
 
-    `kind` is the kind of `created`. Return None if there is no deadline, or if the run time is
-    known. Also return None for a suspended Job, a malformed object, or an object of another kind.
+    `kind` is the kind of `created`. Return None if there is no deadline, or if `run_durations`
+    knows how long the pods run. Also return None for a suspended Job, a malformed object, or an
+    object of another kind.
     """
     spec = created.get("spec") or {}
     if kind not in (JOB.kind, POD.kind) or spec.get("suspend"):

@@ -407,8 +407,8 @@ def _add_nodes(collected: ChangeSteps, models: Models | None, templates: Sequenc
 def _nodes_to_cordon(option: str, texts: tuple[str, ...], collected: ChangeSteps) -> Iterator[str]:
     """Yield the names of the nodes that `texts` select, in the order of `texts`, each once.
 
-    Raises InputError for a node that does not exist, or whose `spec.unschedulable` an edit also
-    sets.
+    `texts` are the values of `option`. Raises InputError for a node that does not exist, or whose
+    `spec.unschedulable` an edit also sets.
     """
     inventory = collected.inventory
     for name in dict.fromkeys(name for text in texts for name in inventory.nodes(option, text)):

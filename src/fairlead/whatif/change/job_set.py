@@ -235,7 +235,10 @@ def refuse_immutable_change(before: Manifest, after: Manifest) -> None:
 
 
 def _replicated_jobs(spec: Json, *, is_suspended: bool) -> list[Any]:
-    """Return the replicatedJobs in `spec` with all defaults, without fields that may change."""
+    """Return the replicatedJobs in `spec` with all defaults, without fields that may change.
+
+    `is_suspended` says whether the JobSet is suspended: further fields may change then.
+    """
     found: list[Any] = []
     for written in spec.get("replicatedJobs") or ():
         template = mapping(written, "template")
@@ -332,7 +335,10 @@ def _service(namespace: str, name: str, set_name: str) -> Json:
 
 
 def _coordinator_mark(set_name: str, spec: _Spec, subdomain: str) -> dict[str, str]:
-    """Return the label that names the coordinator's endpoint; {} if there is no coordinator."""
+    """Return the label that names the coordinator's endpoint; {} if there is no coordinator.
+
+    The endpoint is a pod of the JobSet `set_name` with `spec`, in the network domain `subdomain`.
+    """
     found = spec.coordinator
     if found is None:
         return {}

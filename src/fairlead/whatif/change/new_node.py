@@ -231,7 +231,10 @@ def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
 
 
 def _own_capacities(model: str, own: Sequence[str], inventory: Inventory) -> list[Json]:
-    """Return the CSIStorageCapacities whose topology selects `model` by a label in `own`."""
+    """Return the CSIStorageCapacities that describe only the node `model`.
+
+    Their topology selects the node by a label in `own`, the result of `_own_labels`.
+    """
     return [
         one.value
         for one in inventory.of_kind(CSI_STORAGE_CAPACITY)
@@ -244,7 +247,10 @@ def _topology(capacity: Json) -> Json:
 
 
 def _copied_capacity(capacity: Json, own: Sequence[str], name: str) -> Json:
-    """Return a copy of the CSIStorageCapacity `capacity` for the new node `name`."""
+    """Return a copy of the CSIStorageCapacity `capacity` for the new node `name`.
+
+    `own` is the result of `_own_labels`: in the copy, these labels have the value `name`.
+    """
     meta, before = capacity["metadata"], _topology(capacity)
     labels = {key: name if key in own else value for key, value in before.items()}
     named = {"name": f"{meta['name']}-{name}", "namespace": meta.get("namespace", "")}

@@ -48,5 +48,5 @@ class ScriptedStep(Struct, frozen=True):
 
     @classmethod
     def creating(cls, after: DurationNs, manifest: Manifest) -> ScriptedStep:
-        """Return the step that creates `manifest`."""
+        """Return the step that creates `manifest` at the time `after`, which the field explains."""
         return cls(after, (make.create(manifest),), manifest.source, manifest.title)

@@ -273,7 +273,10 @@ def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int)
 
 
 def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
-    """Return one of the stages `found`, chosen by weight, or by chance if no weight is set."""
+    """Return one of the stages `found`, chosen by weight; without weights, all are equally likely.
+
+    `draw` is the random number that determines the choice.
+    """
     # upstream: pkg/utils/lifecycle/lifecycle.go: Lifecycle.Match
     weights = [max(0, one.weight(pod)) for one in found]
     total = sum(weights)

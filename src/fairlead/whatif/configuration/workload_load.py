@@ -158,14 +158,21 @@ def _as_file(document: Document) -> Document:
 
 
 class _Collection(Struct):
-    """Collects loads; the load of a workload may be given only once for each resource."""
+    """Collects the loads of workloads: how much of each resource their pods use over time.
+
+    The load of a workload may be given only once for each resource.
+    """
 
     inventory: Inventory
     start: Instant
     loads: dict[ScaleTargetKey, dict[str, LoadCurve]] = field(default_factory=dict)
 
     def add(self, where: str, workloads: str, resource: str, curve: LoadCurve) -> None:
-        """Add `curve` as the load of all workloads that `workloads` selects. Raises InputError."""
+        """Add `curve` as the load of all workloads that `workloads` selects. Raises InputError.
+
+        `curve` states how much of `resource` the pods of each workload use. Errors name the place
+        `where`.
+        """
         for found in self._workloads(where, workloads):
             ref = found.ref
             load = self.loads.setdefault((ref.kind, ref.namespace, ref.name), {})

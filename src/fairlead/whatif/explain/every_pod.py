@@ -151,7 +151,11 @@ def explain_pods(
 
 
 def _replace_elsewhere(held: Sequence[AwaitedEnd]) -> Iterator[NextStep]:
-    """Yield the command after which StatefulSets replace their `held` pods on silent nodes."""
+    """Yield the command that marks unreachable nodes as out of service.
+
+    After that, StatefulSets replace the pods on these nodes. `held` are such pods: they terminate
+    until their nodes, whose kubelets are silent, are back or deleted.
+    """
     silent = sorted({one.silent_node for one in held if one.silent_node})
     if silent:
         named = silent[:_NODES_MAX]

@@ -88,7 +88,8 @@ class _NextSession:
 def _why(job: JobInfo, found: GroupExplanation | None, *, has_queue: bool) -> str:
     """Return why the pending pods of `job` wait; "" if `job` was not examined.
 
-    `found` is the explanation of `job`, if it was examined.
+    `found` is the explanation of `job`, if it was examined. `has_queue` says whether the queue of
+    `job` exists.
     """
     if job.group is None:
         return "its PodGroup does not exist"

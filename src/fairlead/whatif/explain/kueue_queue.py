@@ -280,7 +280,11 @@ def _cluster_queue_of(workload: QueuedWorkload, inventory: Inventory) -> str:
 
 
 def _findings(queue: Manifest, backing: Manifest | None) -> Iterator[str]:
-    """Yield why the queue admits nothing, and with which queues it shares its quota."""
+    """Yield why the queue admits nothing, and with which queues it shares its quota.
+
+    `backing` is the ClusterQueue behind `queue`: for a ClusterQueue, `queue` itself; for a
+    LocalQueue, the ClusterQueue that it names, or None if that does not exist.
+    """
     if backing is None:
         name = text(queue.value, "spec", "clusterQueue")
         why = f"ClusterQueue {name} does not exist" if name else "The queue names no ClusterQueue"

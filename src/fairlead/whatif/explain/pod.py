@@ -519,7 +519,8 @@ def _remedies(
     refused = [
         (node, why)
         for name, why in sorted(evaluation.verdicts.items())
-        # The rules of extenders are unknown. The pod would start only on nodes that take pods.
+        # An extender's rejection (REJECTOR) has no remedy, because its rules are unknown. Nor is
+        # there a remedy for nodes that take no pods: a changed pod would not start on them.
         if why is not None and why.plugin != REJECTOR and own in ("", name)
         if (node := table.find(name)) is not None and takes_pods(node.node)
     ]

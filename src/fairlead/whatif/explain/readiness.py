@@ -26,7 +26,8 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.snapshot.inventory import Inventory
 
-# Its message names the pod, and says only how long the kubelet waits.
+# For this reason, the message of the container's status is of no use: it names the pod, and says
+# only how long the kubelet waits.
 _CRASH_LOOP: Final = "CrashLoopBackOff"
 _RUNS: Final = frozenset({"Running", "NotReady", "Unknown"})
 

@@ -268,7 +268,11 @@ def _is_waiting(pod: PodInfo) -> bool:
 
 
 def _is_no_pod(_: PodInfo) -> bool:
-    """Return False: no pod on the explained node waits for anything (`_is_waiting`)."""
+    """Return False for every pod.
+
+    Explanations of nodes use this function in place of `_is_waiting`, because their pods all have a
+    node.
+    """
     return False
 
 

@@ -20,7 +20,10 @@ EARLIER: Final = "10m"
 
 
 def with_later_failure(change: ClusterChange) -> ClusterChange:
-    """Return `change` with its failure delayed by EARLIER."""
+    """Return `change` with its failure delayed by EARLIER, to leave time for an earlier change.
+
+    If no nodes fail, or if the change has a delay of its own, return it as it is.
+    """
     if not _can_be_delayed(change):
         return change
     return replace(change, failures=replace(change.failures, at=EARLIER))

@@ -39,7 +39,10 @@ class NodeKind(Struct, frozen=True):
     admits: bool = False
 
     def new_nodes(self, known: Sequence[NodeEnd], left: Collection[str] = ()) -> NewNodes | None:
-        """Return copies of one of the nodes that would hold the pods; see `new_nodes_for`."""
+        """Return new nodes with room for the pods: copies of one of `nodes`.
+
+        `new_nodes_for` explains `known` and `left`, and when the result is None.
+        """
         return new_nodes_for(self.pods, self.nodes, known, left=left, admits=self.admits)
 
 
@@ -70,10 +73,10 @@ def kinds_for(
 ) -> list[NodeKind]:
     """Return `pods`, divided among kinds of `nodes`; the kind of the largest pods comes first.
 
-    Workloads whose rules are not known, and workloads that no node admits, count as admitted by all
-    `nodes`. `reach` decides which nodes reach the volumes of the pods, so pods of one workload can
-    be of several kinds, for example one for each zone. Pods whose volumes no node reaches are left
-    out.
+    The pods of a workload belong to a kind whose nodes admit them. If the rules of a workload are
+    not known, or if no node admits its pods, all `nodes` are assumed to admit them. `reach` decides
+    which nodes reach the volumes of the pods, so pods of one workload can be of several kinds, for
+    example one for each zone. Pods whose volumes no node reaches are left out.
     """
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     for pod in pods:

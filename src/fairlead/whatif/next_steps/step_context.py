@@ -99,7 +99,10 @@ class StepContext(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], list[Manifest]]:
-        """The objects of the snapshot by (namespace, name), without pods in ReplicaManifests."""
+        """The objects of the snapshot by (namespace, name).
+
+        Pods that are stored in groups of replicas (`ReplicaManifests`) are left out.
+        """
         found: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
         for one in entries_of(self.manifests):
             if isinstance(one, Manifest):

@@ -123,8 +123,9 @@ def best_nodes(
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
     """Return a trial with fewer nodes and at least the same gain as the trial `best`, or `best`.
 
-    `waiting` is the number of pods that wait without new nodes. Only one smaller number of nodes is
-    tried. Example: if 6 new nodes help only half of the waiting pods, 3 new nodes are tried.
+    `waiting` is the number of pods that wait without new nodes. `added` is the number of new nodes
+    in the user's what-if. Only one smaller number of nodes is tried. Example: if 6 new nodes help
+    only half of the waiting pods, 3 new nodes are tried.
     """
     count = -(-best.nodes.count * best.gain // waiting)
     if count == best.nodes.count:

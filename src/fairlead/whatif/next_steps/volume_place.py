@@ -110,7 +110,10 @@ def _needs(used: Sequence[_UsedVolume], place: Place, *, may_get_group: bool) ->
 
 
 def _used_volumes(context: StepContext) -> list[_UsedVolume]:
-    """Return the volumes with a place that pending pods use, by name."""
+    """Return the volumes of pending pods that only some nodes reach, sorted by name.
+
+    Only pods that are pending because of such a volume count (ELSEWHERE).
+    """
     pending = [pod for pod in context.answer.difference.pending if ELSEWHERE in pod.reason]
     volumes = Inventory(
         one

@@ -163,7 +163,8 @@ class ImagePlatforms(Struct, frozen=True):
     def _may_run_elsewhere(self, pod: Pod, node: str, labels: Labels) -> bool:
         """Return whether `pod` could run on a node like `node`, but of another platform.
 
-        Only the nodeSelector and the required node affinity of the pod are checked.
+        `labels` are the labels of `node`. Only the nodeSelector and the required node affinity of
+        the pod are checked.
         """
         return any(
             required_node_affinity_matches(pod.spec, {**labels, **other.labels}, node)

@@ -59,8 +59,10 @@ def packing(
 ) -> tuple[PackingRow, ...]:
     """Return the measures of three placements, except measures that are unknown for all three.
 
-    `price` returns the hourly price of a node, None if it is unknown. For all three placements,
-    room is measured in pods as large as the largest pod of `without`.
+    The placements are the nodes in the dump (`today`), at the end of the run without the change
+    (`without`), and at the end of the run with the change (`changed`). `price` returns the hourly
+    price of a node, None if it is unknown. For all three placements, room is measured in pods as
+    large as the largest pod of `without`.
     """
     placements = [
         [node for node in nodes if not is_virtual(node.labels)]

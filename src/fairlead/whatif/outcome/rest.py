@@ -30,7 +30,7 @@ class WorkloadActivity(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """A short phrase: `rollout, 3 pods created, 2 deleted`."""
+        """The activity as a short phrase, such as `rollout, 3 pods created, 2 deleted`."""
         parts = [
             "rollout" if self.is_rollout else "",
             _counted(self.created, "created"),

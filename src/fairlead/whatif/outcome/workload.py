@@ -149,9 +149,10 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether fewer pods are ready at the end than at the start, but not fewer than `wanted`.
+        """Whether the workload has fewer ready pods only because it wants fewer pods.
 
-        The result is False if the number of ready pods was ever lower than at the end.
+        The workload has at least `wanted` ready pods at the end, but fewer than at the start. At no
+        time were fewer pods ready than at the end.
         """
         return self.wanted <= self.at_end == self.lowest < self.before
 

@@ -600,6 +600,8 @@ class ClusterModel:
     def _record(self, repeat: Callable[[], None], undo: Callable[[], None]) -> None:
         """Record a change that has been made, so that the current hypothesis can revert it.
 
+        `undo` reverts the change, and `repeat` makes it again after that.
+
         Outside hypotheses, changes are not recorded, because nothing reverts them.
         """
         if self._hypotheses:
@@ -731,7 +733,7 @@ class ClusterModel:
         return victims
 
     def _place(self, framework: Framework, pod: PodInfo, placement: Placement) -> Status | None:
-        """Run Reserve, and bind `pod` as a running pod.
+        """Run Reserve, and bind `pod` to the node of `placement` as a running pod.
 
         Return the refusal, or None after success. If a plugin or the kubelet of the node refuses
         the pod, everything is undone.

@@ -108,8 +108,8 @@ class ConsolidationPlan(Struct):
     candidates: int  # the number of nodes from which the plan chooses
     plan: DrainPlan
     bound: NodeBound  # the minimum number of candidates that must stay
-    # Rules, budgets and pods that prevent the removal of nodes. Such a pod fits no other node even
-    # if only its own node is emptied.
+    # Rules and budgets that prevent the removal of nodes, and pods that fit no other node even if
+    # only their own node is emptied.
     blockers: list[Blocker] = field(default_factory=list)
     # Nodes without a blocker whose pods, in addition to the pods of the plan's nodes, do not fit on
     # the remaining nodes.
@@ -187,7 +187,10 @@ class ConsolidationSearch:
         prices: Mapping[str, float],
         progress: Progress,
     ) -> None:
-        """Apply the rules to `nodes`; no plan is made yet."""
+        """Find out which of `nodes` the rules keep; no plan is made yet.
+
+        `prices` are the hourly prices of nodes, by name; nodes without a known price are missing.
+        """
         self._planner, self._rules, self._nodes = planner, rules, nodes
         self._prices, self._progress = prices, progress
         planner.deletes_nodes = True

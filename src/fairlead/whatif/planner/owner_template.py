@@ -92,7 +92,7 @@ class OwnerTemplates:
     def __init__(
         self, objects: Iterable[ApiObject], store: Store, recommended: RecommendedRequests
     ) -> None:
-        """Index the owners, and the revisions of StatefulSets and DaemonSets."""
+        """Index the owners in `objects`, and the revisions of StatefulSets and DaemonSets."""
         self._store = store
         self._recommended = recommended
         # The containers of new pods, by uid of the owner and the old containers as JSON. The new
@@ -238,8 +238,8 @@ class OwnerTemplates:
     ) -> Pod:
         """Return `pod` as `owner` creates it from the template of `revision`.
 
-        Return `pod` itself if admission refuses the new pod, or if the new pod does not have the
-        same ResourceClaims.
+        `reference` is the owner reference of the pod. Return `pod` itself if admission refuses the
+        new pod, or if the new pod does not have the same ResourceClaims.
         """
         history, name = self._history(owner), pod.metadata.name
         if isinstance(owner, StatefulSet):
@@ -273,7 +273,10 @@ class OwnerTemplates:
             return None
 
     def _assigned_anew(self, pod: Pod, owner: _Owner, reference: OwnerReference) -> Pod:
-        """Return `pod` with the nodeSelector of a new pod of `owner`."""
+        """Return `pod` with the nodeSelector that admission gives a new pod of `owner`.
+
+        `reference` is the owner reference of the pod.
+        """
         uid, meta = owner.metadata.uid, pod.metadata
         if uid not in self._selectors:
             template, namespace = owner.spec.template, meta.namespace

@@ -65,13 +65,13 @@ class NewNode(Struct, frozen=True):
     refusal: str = ""
     # The zone of the first node if no existing node in this zone takes pods, otherwise "".
     failed_zone: str = ""
-    # The number of copies with which the pod is placed even if other pending pods come first
-    # (`explain.rival`).
+    # How many copies are needed so that the pod gets a node even if other pending pods are placed
+    # on the copies first (`explain.rival`).
     count: int = 1
 
     @property
     def like(self) -> str:
-        """The first of `likes`; "" if there is none."""
+        """The name of the first node to copy; "" if no node is large enough."""
         return self.likes[0] if self.likes else ""
 
     def to_json(self) -> Json:

@@ -96,7 +96,7 @@ class RemovalSearch:
         most: int,
         progress: Progress,
     ) -> None:
-        """Sort `names` into orders; nothing is tried yet."""
+        """Sort `names` into the orders of step 1 (see the module); nothing is tried yet."""
         self._planner, self._names, self._prices = planner, names, prices
         self._most, self._progress = most, progress
         self._room = RoomTable(planner, names)
@@ -117,7 +117,7 @@ class RemovalSearch:
         return found
 
     def _best_of_orders(self, limit: int | None) -> RemovalChoice:
-        """Return the best of the choices that the orders yield.
+        """Return the best of the choices of at most `limit` nodes that the orders yield.
 
         If several choices are equally good, the choice of the first of these orders in `_orders` is
         taken.
@@ -168,7 +168,8 @@ class RemovalSearch:
     def _better_set(self, known: RemovalChoice, limit: int | None) -> RemovalChoice | None:
         """Return a choice that is better than `known`; None if there is no such choice.
 
-        The choice begins with the nodes of a set. Further nodes are added if possible.
+        The choice begins with the nodes of a set (step 2). Further nodes are added if possible, up
+        to `limit`.
         """
         planner, cycles = self._planner, 0
         worths = [self._worth([name])[0] for name in self._names]
@@ -186,7 +187,10 @@ class RemovalSearch:
         return None
 
     def _with_set(self, names: Sequence[str], limit: int | None) -> RemovalChoice | None:
-        """Return a choice that begins with `names`; None if they cannot be emptied together."""
+        """Return a choice that begins with `names`; None if they cannot be emptied together.
+
+        Further nodes are added if possible, up to `limit`.
+        """
         planner, jobs = self._planner, jobs_of(self._planner)
         first = sorted(names, key=lambda name: drain_effort(planner, name))
         rest = [name for name in self._names if name not in names]
@@ -200,7 +204,10 @@ class RemovalSearch:
             return found
 
     def _estimate(self, order: Sequence[str], limit: int | None) -> float:
-        """Return the saving of `order`, estimated from the sums of room alone."""
+        """Return the saving of the choice of at most `limit` nodes that `order` yields.
+
+        This is an estimate from sums of free resources (`RoomTable`), without the scheduler.
+        """
         if not self._prices and (limit is None or limit > self._most):
             limit = self._most
         return self._worth(self._room.removable(order, limit))[0]
@@ -324,7 +331,10 @@ def _try_each(
     limit: int | None,
     progress: Progress,
 ) -> None:
-    """Try to empty each of `names` in the model, and add the results to `found`."""
+    """Try to empty each of `names` in the model, and add the results to `found`.
+
+    The trials end when `found` has `limit` nodes.
+    """
     latest = ""
     for number, name in enumerate(names):
         if len(found.chosen) == limit:
@@ -403,7 +413,7 @@ def _too_little(resource: str) -> str:
 
 
 def _ranks(model: ClusterModel, prices: Mapping[str, float], room: RoomTable) -> list[Rank]:
-    """Return the sort keys of the orders in which nodes are tried."""
+    """Return a sort key for each order in which nodes are tried (see the module's docstring)."""
     total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
 
     def share(amounts: Sequence[int]) -> float:

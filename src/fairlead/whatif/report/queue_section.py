@@ -40,7 +40,7 @@ class QueueSection(TypedDict, total=False):
 
 
 class WaitingGroupRow(TypedDict, total=False):
-    """A group that waits at the end; `why` is the reason.
+    """A PodGroup that still waits for resources when the run ends; `why` is the reason.
 
     `ready` is a text with the numbers of ready and needed pods. `starts_s` is the expected start in
     seconds of virtual time, None if unknown.

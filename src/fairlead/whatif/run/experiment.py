@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.configuration_file import BatchConfig
     from fairlead.whatif.run.tried_workload import TriedWorkloads
 else:
-    # help() evaluates the annotations of a Struct; the imports are as slow as a small run.
+    # These names must exist, because help() evaluates the annotations of a Struct. They are not
+    # imported, because the imports take as long as a small run.
     ClusterAutoscalerConfig = KarpenterConfig = BatchConfig = TriedWorkloads = Any
 
 HORIZON_DEFAULT: Final = seconds(3600)

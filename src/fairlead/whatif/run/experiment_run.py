@@ -254,9 +254,10 @@ def run_experiment(
 ) -> FinishedRun:
     """Run `experiment`; `phase` is its name in the progress display.
 
-    If `metered` is set, scheduler metrics are collected. `logging` wraps the run's reporter in a
-    reporter that logs decisions. Raises InputError for objects and steps that an API server would
-    reject, and if time stands still (`endless_instant`).
+    `command_log` records the commands. If `metered` is set, scheduler metrics are collected.
+    `logging` wraps the run's reporter in a reporter that logs decisions. Raises InputError for
+    objects and steps that an API server would reject, and if time stands still
+    (`endless_instant`).
     """
     require_type("run_experiment", "experiment", experiment, Experiment)
     run = ExperimentRun(experiment, command_log, metered=metered, logging=logging)

@@ -60,7 +60,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes
 
 NEWEST: Final = (1, 36)
-# (version, rule of all older versions), newest first.
+# (Kubernetes version, a rule that all older versions follow instead), newest version first.
 DIFFERENCES: Final[Sequence[tuple[tuple[int, int], str]]] = (
     ((1, 33), "preemption deletes its victims within the scheduling cycle"),
     ((1, 32), "a node is Unknown after 40 s without heartbeats (--node-monitor-grace-period 40s)"),

@@ -34,7 +34,10 @@ class EditedFields:
         self._places[target.ref].update(places)
 
     def refuse_replaced(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
-        """Raise InputError if an earlier option set a field at or below one of `places`."""
+        """Raise InputError if an earlier option set a field of `target` at or below a place.
+
+        `places` are the places that `option` sets, as in `add`.
+        """
         for place, field in places.items():
             for earlier, name in self._places[target.ref].items():
                 if earlier[: len(place)] != place:

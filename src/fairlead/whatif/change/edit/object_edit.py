@@ -191,7 +191,10 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
 
 
 def _described(container: str, part: str, amount: RelativeAmount, known: Quantity | None) -> str:
-    """Return a description of what `amount` does to `known`, an amount of `container`."""
+    """Return a description of what `amount` does to `known`, an amount of `container`.
+
+    `part` is `requests` or `limits`. `known` is None if the container does not state the amount.
+    """
     resource = amount.resource
     if known is None:
         one = part.removesuffix("s")
@@ -205,7 +208,11 @@ def _described(container: str, part: str, amount: RelativeAmount, known: Quantit
 def _raise_limits(
     resources: Json, wanted: Collection[tuple[str, str]], container: str
 ) -> Iterator[str]:
-    """Raise limits that are below a new request and not in `wanted`; yield a text for each one."""
+    """Raise limits that are below a new request; yield a text about each raised limit.
+
+    `wanted` are the (part, resource) pairs that the user set in the `resources` of `container`. A
+    limit that the user set is not raised.
+    """
     limits = resources.get("limits", {})
     for part, resource in wanted:
         request, limit = resources.get("requests", {}).get(resource), limits.get(resource)

@@ -107,7 +107,10 @@ def _pods_control(workload: Manifest, inventory: Inventory) -> bool:
 
 
 def control_hint(controller: Manifest) -> str:
-    """Return the end of an error message: name `controller`, a result of `pod_controller_of`."""
+    """Return the end of an error message, which tells the user to name `controller` instead.
+
+    `controller` is a result of `pod_controller_of`.
+    """
     return f"; {controller.title} controls its pods: name that instead"
 
 
@@ -193,6 +196,8 @@ def _controlled(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind]) ->
 
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
     """Return a note about what else scales `workload` in the cluster; "" if nothing scales it.
+
+    `replicas` is the number of replicas to which the user scales the workload.
 
     The note names the owner of the workload's HorizontalPodAutoscaler, such as a ScaledObject of
     KEDA. If this autoscaler has no owner, and `metric_scaler` returns the autoscaler, the result is

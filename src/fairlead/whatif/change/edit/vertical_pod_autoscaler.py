@@ -175,7 +175,8 @@ class PodRecommendation(Struct, frozen=True):
     def apply(self, spec: Json, limits: ContainerRange) -> Iterator[str]:
         """Set the recommended amounts in the pod spec `spec`; yield a description of each change.
 
-        Raises InputError for a malformed amount.
+        `limits` are the bounds and defaults that the LimitRanges of the namespace set. Raises
+        InputError for a malformed amount.
         """
         yield from _changes(self.vpa, self.form, spec, limits, {})
 
@@ -310,8 +311,9 @@ def _changes(
 ) -> Iterator[str]:
     """Set the recommended amounts in the pod spec `spec`; yield a description of each change.
 
-    The paths of the changed amounts in the template of a workload are added to `places`. Raises
-    InputError for a malformed amount.
+    `form` is the content of `vpa`. `limits` are the bounds and defaults that the LimitRanges of the
+    namespace set. The paths of the changed amounts in the template of a workload are added to
+    `places`. Raises InputError for a malformed amount.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
     containers = zip(spec.get("containers", []), limits.admitted(spec), strict=True)
@@ -371,7 +373,8 @@ def _amount(vpa: Manifest, field: str, text: QuantityText) -> Quantity:
 def _allowed(vpa: Manifest, resource: str, target: Quantity, policy: _Policy) -> Quantity:
     """Return `target`, raised to minAllowed and then lowered to maxAllowed of `policy` if needed.
 
-    A bound of zero has no effect. upstream: capping.go: applyVPAPolicy
+    `target` is the amount of `resource` that `vpa` recommends. A bound of zero has no effect.
+    upstream: capping.go: applyVPAPolicy
     """
     where = f"spec.resourcePolicy.containerPolicies.{policy.container_name}"
     for field, bounds, cap in (
@@ -387,11 +390,12 @@ def _allowed(vpa: Manifest, resource: str, target: Quantity, policy: _Policy) ->
 def _set(
     container: Json, resource: str, target: Quantity, policy: _Policy, admitted: AdmittedResources
 ) -> str:
-    """Set the request for `resource` to `target`; return a description of the change.
+    """Set the container's request for `resource` to `target`; return a description of the change.
 
-    If `policy` controls only requests, an existing limit does not change, and the request is at
-    most the limit. Otherwise, the limit changes in proportion. The result is "" if the request does
-    not change.
+    `admitted` has the requests and limits of the container after LimitRanges set defaults. If
+    `policy` controls only requests, an existing limit does not change, and the request is at most
+    the limit. Otherwise, the limit changes in proportion. The result is "" if the request does not
+    change.
     """
     resources = dict(container.get("resources") or {})
     requests, limits = ({**(resources.get(of) or {})} for of in ("requests", "limits"))

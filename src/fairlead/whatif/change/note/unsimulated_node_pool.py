@@ -68,7 +68,10 @@ class KarpenterChange(Struct, frozen=True):
         return [*self.written, *self.altered_classes], [*self.deleted, *self.deleted_classes]
 
     def notes(self, *, by_karpenter: bool) -> Iterator[str]:
-        """Yield notes about the objects that have no effect here, and their effect in a cluster."""
+        """Yield notes about the objects that have no effect here, and their effect in a cluster.
+
+        `by_karpenter` says whether Karpenter is simulated.
+        """
         words = unsimulated_change(self.written, self.deleted)
         if words and not by_karpenter:
             yield (

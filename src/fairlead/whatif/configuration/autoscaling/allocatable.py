@@ -146,7 +146,10 @@ class SystemReservations:
         }
 
     def _pods(self, one: StatedType) -> ResourceList:
-        """Return the number of pods of a new node of the type `one`; {} if it is unknown."""
+        """Return how many pods a new node of the type `one` may have, as {"pods": number}.
+
+        The result is {} if the number is unknown.
+        """
         like = self._like(one, self._unlimited)
         if one.interface_pods and (like is None or self._is_limited_by_interfaces(like)):
             return {"pods": str(one.interface_pods)}
@@ -211,7 +214,8 @@ class SystemReservations:
     def _like(self, one: StatedType, newest: Mapping[str, Node]) -> Node | None:
         """Return the existing node from which the amounts of new nodes of the type `one` follow.
 
-        `newest` contains a node of each instance type. The result is None if it is empty.
+        `newest` maps each instance type of the cluster to a node of this type. The result is None
+        if `newest` is empty.
         """
         if one.name in newest:
             return newest[one.name]
@@ -251,7 +255,10 @@ def _reserved(node: Node, name: str) -> int:
 
 
 def _published(node: Node) -> PublishedReservation | None:
-    """Return the formula that states the memory that the kubelet of `node` reserves."""
+    """Return the cloud provider's published formula with which the kubelet reserves memory.
+
+    Return None if no published formula gives the memory that the kubelet of `node` reserves.
+    """
     pods = whole_value(node.status.allocatable.get("pods", 0))
     return published_reservation(_reported(node, "memory"), pods, _reserved(node, "memory"))
 

@@ -159,7 +159,10 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
 
 
 def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ...]:
-    """Return a note about nodes that Karpenter has requested but that do not exist yet."""
+    """Return a note about nodes that Karpenter has requested but that do not exist yet.
+
+    The note ends with `remedy`.
+    """
     if all(one.kind.group != _KARPENTER_GROUP for one in samples(manifests)):
         return ()
     from fairlead.whatif.snapshot.node_lifecycle.expected_node import expected_nodes_note  # noqa: PLC0415

@@ -43,7 +43,10 @@ from fairlead.whatif.snapshot.samples import matching_pods, samples
 def with_timers(
     config: ClusterAutoscalerConfig, manifests: Iterable[Manifest]
 ) -> ClusterAutoscalerConfig:
-    """Return `config` with the timers that ran in the cluster `manifests`. Raises InputError."""
+    """Return `config` with the scale-down timers of the cluster's autoscaler. Raises InputError.
+
+    The timers are read from the objects `manifests` of a dump.
+    """
     nodes = [one.node for one in samples(manifests) if one.kind is NODE]
     started = _process_start(manifests)
     ttl = config.options.node_deletion_candidate_ttl

@@ -70,7 +70,7 @@ class Move(Struct, frozen=True):
 
     @property
     def how(self) -> str:
-        """How a pod that was not displaced came to `target`, in words."""
+        """Why the pod is on `target`, in words, if it was not displaced: `placed elsewhere`."""
         if self.is_recreated:
             return "deleted and created again"
         if self.is_unmoved:
@@ -140,9 +140,9 @@ class Difference(Struct, frozen=True, kw_only=True, dict=True):
     # creation. Pods in `gone` and `not_created` are left out. Examples are pods whose workload has
     # fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods of OpenShift.
     # Further examples are displaced pods that their workload no longer needs, displaced pods of a
-    # deleted namespace, and pods that only a finalizer keeps. The run without the change may create
-    # a replacement that the other run does not create. This replacement is not in `removed` if the
-    # old pod is lost on a failed node in the other run.
+    # deleted namespace, and pods that only a finalizer keeps. If only the run without the change
+    # replaces a pod, the replacement is in `removed`, too. It is left out if the old pod is lost on
+    # a failed node in the run with the change.
     removed: tuple[PodEnd, ...]
     # The pods in `removed` that the run without the change creates, after the time of the change.
     fewer: tuple[PodEnd, ...]

@@ -65,7 +65,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     loops: tuple[Recurrence, ...]  # repeated displacements
     errors: tuple[ObjectError, ...]  # failures of controllers
     drain: KubectlDrain = NO_DRAIN  # the result of kubectl's checks of the drained nodes
-    # Compares the placements of pods that both runs schedule again.
+    # With --reschedule: how tightly pods are packed in the dump and at the end of each run.
     packing: tuple[PackingRow, ...] = ()
     # Pods that waited long for a node, and then got one or were deleted.
     waited: tuple[WaitedPod, ...] = ()

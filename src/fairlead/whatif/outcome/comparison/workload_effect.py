@@ -125,7 +125,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether a permanent workload `had_no_ready_pod` for UNAVAILABLE_MIN, or until the end."""
+        """Whether the workload `had_no_ready_pod` for UNAVAILABLE_MIN or more, or until the end.
+
+        The result is False for workloads whose pods end by themselves, such as Jobs.
+        """
         is_outage = self.had_no_ready_pod and self.readiness.is_outage
         return is_outage and self.workload.is_permanent
 
@@ -283,7 +286,8 @@ def workload_effects(
             continue  # the same happens without the change
         if ref.kind == POD and not _pod_of(ref, without, changed):
             continue  # both runs lose the pod, perhaps at different times
-        # A DaemonSet wants fewer pods after nodes are removed; those were not unready.
+        # `wanted` is the smaller number if a DaemonSet loses pods with removed nodes: the other
+        # pods were ready all the time.
         was_short = readiness.lowest < min(readiness.before, readiness.wanted)
         end = readiness.before if other is None else other.at_end
         if was_short or readiness.at_end != end:

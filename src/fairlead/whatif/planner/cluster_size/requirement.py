@@ -116,7 +116,11 @@ class NodeSetRequirements:
         kept: int,
         where: str,
     ) -> Iterator[Requirement]:
-        """Yield the number of nodes that the pods need, if it is more than 0."""
+        """Yield the number of new nodes that `pods` need, if it is more than 0.
+
+        `wanted` are the amounts that must fit on new nodes, by column. The pods can run on nodes of
+        the offers `usable`, and on `kept` nodes that stay. `where` is the end of the texts.
+        """
         workload, exclusive = most_exclusive(pods)
         found = [(exclusive - kept, f"the pods of {workload} exclude each other on a node")]
         for column, amount in enumerate(wanted):

@@ -153,7 +153,9 @@ class SizeSearch:
     ) -> None:
         """Prepare a search; `run` changes `model`.
 
-        `seed` determines the random choices. `images` are the platforms of the images of `model`.
+        `offers` are the kinds of nodes that can be added, and `survival` states the failures that
+        the nodes must survive. `seed` determines the random choices. `images` are the platforms of
+        the images of `model`.
         """
         self._model = model
         self._images = ImageRule(images, model)
@@ -348,7 +350,8 @@ class SizeSearch:
     def _try_offer(self, pod: PodInfo, offer: NodeOffer, step: BuildStep) -> KnownPlacement | None:
         """Add a node of `offer`, and place `pod` on any node.
 
-        If the pod fits no node, remove the added node, and return None.
+        If the pod fits no node, remove the added node, and return None. `step` has the results of
+        earlier trials, which are used again.
         """
         if id(offer) in step.tries:
             self.result.cycles += 1

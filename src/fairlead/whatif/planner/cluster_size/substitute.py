@@ -33,10 +33,11 @@ _TOLERANCE: Final = 1e-6
 def substitutes(
     offers: Sequence[NodeOffer], required: Sequence[Requirement], limit: float
 ) -> Iterator[tuple[Kind, ...]]:
-    """Yield the substitutes that cost less than `limit`, the cheapest first.
+    """Yield the substitutes that cost less than `limit` per hour, the cheapest first.
 
-    No further node is added to a set that is already a substitute. The search ends after
-    `_SETS_MAX` sets, whether or not they are substitutes.
+    `offers` are the kinds of nodes that can be added, and `required` is what the pods require. No
+    further node is added to a set that is already a substitute. The search ends after `_SETS_MAX`
+    sets, whether or not they are substitutes.
     """
     kinds = _kinds(offers, required)
     prices = np.array([offers[kind[0]].price for kind in kinds], np.float64)

@@ -101,7 +101,10 @@ class _Sums:
         self._sizes[:, closed] = self._held[:, closed]
 
     def _requests(self, moving: Iterable[_Moving]) -> npt.NDArray[np.int64]:
-        """Return the amounts that `moving` request, by resource and row; the pods come last."""
+        """Return what the pods in `moving` request, as an array of shape (resources + 1, rows).
+
+        The last line of the array is the number of pods on each node.
+        """
         table = self._model.table
         held = np.zeros((len(table.allocatable) + 1, table.allocatable.shape[1]), np.int64)
         for one in moving:
@@ -116,13 +119,14 @@ class _Sums:
         return held
 
     def bounds(self) -> Iterator[NodeBound]:
-        """Yield the bound of each resource for all pods."""
+        """Yield, for each resource, how many nodes must stay if all pods can run on all nodes."""
         return self._bounds(self._held, self._rows, self._others)
 
     def within(self, allowed: Mask, moving: Iterable[_Moving]) -> NodeBound:
         """Return the largest bound for pods that can run only on the nodes in `allowed`.
 
-        A pod that is on another node already can stay there, so it does not count.
+        `moving` are these pods. A pod that is on another node already can stay there, so it does
+        not count.
         """
         held = self._requests(one for one in moving if allowed[one.row])
         rows = self._rows[allowed[self._rows]]

@@ -93,7 +93,8 @@ _NAMED_MAX: Final = 5  # number of nodes that a proposed command names
 _REASONS_NAMED_MAX: Final = 3  # number of reasons why pods are refused, each with a sentence
 _ORDERS_NAMED_MAX: Final = 3  # number of orders of evictions, each with a sentence of its own
 _GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
-# New nodes beyond one for each blocked node: pods that are pending already can take their room.
+# How many new nodes are tried in addition to one for each blocked node. More may be needed, because
+# pods that are pending already can take room on the new nodes.
 _MORE_NODES: Final = (0, 2, 4)
 PACES: Final = (1, 2, 4, 8, 16, 32)
 

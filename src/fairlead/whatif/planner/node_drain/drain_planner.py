@@ -202,7 +202,10 @@ class PlannedDrain(Struct, frozen=True):
 
     @property
     def down(self) -> dict[str, str]:
-        """The pods in `waits` that cannot preempt other pods, with the scheduler's reasons."""
+        """The pods that do not run until the node returns, with the scheduler's reasons.
+
+        These are the pods in `waits`, without the pods that get another node by preemption.
+        """
         return {pod: why for pod, why in self.waits.items() if pod not in self.preempts}
 
     @property
@@ -940,7 +943,7 @@ def _silent(node: str) -> Blocker:
 
 
 def _stuck(node: str, pod: Pod) -> Blocker:
-    """Return the blocker of `node` for `pod`; the kubelet cannot stop `pod` (`is_stuck`)."""
+    """Return the blocker of `node` for `pod`, which its kubelet cannot stop (`is_stuck`)."""
     owner, meta = f"pod/{pod.key}", pod.metadata
     edit = (
         f"end the containers of {owner} and then run kubectl -n {meta.namespace} delete pod "
@@ -971,7 +974,10 @@ def _several(
 def _of_budget(
     node: str, pod: PodInfo, cause: BlockCause, limit: BudgetLimit, why: str, edit: str
 ) -> Blocker:
-    """Return a blocker for `pod`; the object to change (`owner`) is the budget of `limit`."""
+    """Return a blocker for `pod`; the object to change (`owner`) is the budget of `limit`.
+
+    `why` is the reason, and `edit` is the change that removes it. Both are texts for users.
+    """
     workload = str(workload_of(pod.pod))
     return Blocker(node, pod.key, cause, f"pdb/{limit.key}", why, edit, workload=workload)
 

@@ -308,6 +308,7 @@ def _finish(
 ) -> RunOutcome:
     """Perform `rounds` in a run that has started, and return its outcome.
 
+    `pace` says how many nodes of a round are drained at once. The first round begins at `begin`.
     If a round never ends, no further round begins.
     """
     steps: tuple[ScriptedStep, ...] = ()

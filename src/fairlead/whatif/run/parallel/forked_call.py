@@ -50,7 +50,8 @@ def in_children(
     """Yield the results of `calls` in their order; each call is made in a forked process.
 
     At most `usable_cores()` of these processes run at the same time. If the caller closes the
-    iterator early, the running processes are killed. Results are as in `in_child`.
+    iterator early, the running processes are killed. Results and `shared` are as in
+    `in_child`.
     """
     # The index is made before the fork. In the forked process, counting a reference to each object
     # would copy the memory of all objects.
@@ -173,7 +174,8 @@ class _ForkedCalls(Generic[Result]):
     def next_result(self, shared: Sequence[object]) -> Result:
         """Wait for the next result, and return it.
 
-        Raises EOFError if the process ended without sending the result.
+        `shared` are the objects that the result may refer to (`in_child`). Raises EOFError if the
+        process ended without sending the result.
         """
         if self._reading is None:
             raise EOFError
@@ -213,7 +215,8 @@ class _ForkedCalls(Generic[Result]):
         """In the forked process, write the results of `produce` to the pipe; end the process.
 
         An object that both processes have is written as a number: `index` maps the `id()` of such
-        an object to its number.
+        an object to its number. `mask` are the signals to block, and `writing` is the descriptor of
+        the pipe.
         """
         code = 1
         try:

@@ -63,7 +63,7 @@ _NAMED_MAX: Final = 3
 
 
 class _Start(Struct, frozen=True):
-    """The changes that the start of a node makes."""
+    """A node after its start, and what the start has changed on it."""
 
     name: str
     value: Json  # the object of the started node

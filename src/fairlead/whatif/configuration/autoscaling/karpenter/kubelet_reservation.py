@@ -66,7 +66,11 @@ class KubeletReservation(Struct, frozen=True):
         return found
 
     def _threshold(self, name: str, whole: int) -> int:
-        """Return how much of the resource `name` must be available, or pods are evicted."""
+        """Return the eviction threshold: with less of the resource `name`, pods are evicted.
+
+        `whole` is the capacity of the node. The amounts are in millicores for cpu, otherwise in
+        whole units.
+        """
         signal = _SIGNALS.get(name)
         if signal is None:
             return 0
@@ -100,7 +104,10 @@ def _amounts(stated: Mapping[str, QuantityText]) -> dict[str, int]:
 
 
 def _signal(text: QuantityText, whole: int) -> int:
-    """Return the amount that a signal states; 100 % means that the signal is off."""
+    """Return the threshold `text` of an eviction signal as an amount.
+
+    A percentage is a part of `whole`, the capacity; but 100% means that the signal is off.
+    """
     written = str(text)
     if not written.endswith("%"):
         return whole_value(text)

@@ -17,7 +17,10 @@ NEGATIVE: Final = " (negative priority)"  # follows the pods that have one
 
 
 def pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
-    """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod."""
+    """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod.
+
+    `what` is the noun to count, in the singular.
+    """
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:
         return str(refs[0])
