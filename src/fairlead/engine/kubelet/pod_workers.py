@@ -91,7 +91,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)
-# The pause before a further retry is this part of the time since the first refusal.
+# The pause before a further retry is 1/RETRY_PART of the time since the first refusal.
 RETRY_PART: Final = 8
 WHY_REMOVED: Final = "terminated"
 # Acts without an effect on other pods of the node.

@@ -267,12 +267,12 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @property
     def required(self) -> NodeSelector | None:
-        """The selector that every node must match; None if there is none."""
+        """The selector in addedAffinity that every node must match; None if there is none."""
         added = self.added_affinity
         return None if added is None else added.required_during_scheduling_ignored_during_execution
 
     @property
     def preferred(self) -> tuple[PreferredSchedulingTerm, ...]:
-        """The preferred terms that are scored for every pod."""
+        """The preferred terms in addedAffinity, by which nodes are scored for every pod."""
         added = self.added_affinity
         return () if added is None else added.preferred_during_scheduling_ignored_during_execution

@@ -26,7 +26,8 @@ _WHY: Final = {
     "drf": "no job in its queue has a larger dominant share",
 }
 
-# Why a plugin allows the eviction of no whole gang, although it allows that of some members.
+# Why a plugin does not allow the eviction of any whole gang, although it allows the eviction of
+# some members.
 _WHY_NO_GANG: Final = {
     "proportion": "every other queue would fall below its share if it lost a whole gang",
     "conformance": "each of these gangs has a system pod",

@@ -200,7 +200,9 @@ def _limits(info: QueueInfo | None, names: list[str]) -> QueueAmounts:
 class _NextSession:
     """Observer and Reporter of a session: records the evicted pods by queue.
 
-    `no_evictions` is about the group `first`.
+    `victims_for` has the pods that are evicted for a queue, and `losses_of` has the pods of a queue
+    that are evicted for other queues. `no_evictions` are the reasons why no pods are evicted for
+    `first`, the first waiting group.
     """
 
     def __init__(self, composition: Composition, first: GroupExplanation | None) -> None:

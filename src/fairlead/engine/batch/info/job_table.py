@@ -133,7 +133,8 @@ class JobTable:
                 case Queue():
                     columns = self._cluster.table.resources
                     self.queues[found.metadata.name] = queue_info(found, columns)
-                    # The next session reports the jobs in the queue again.
+                    # The queue decides whether its jobs can run, so the next session must report
+                    # all of these jobs again, even those that have not changed.
                     self.touched.update(
                         (job.id, None)
                         for job in self.jobs.values()

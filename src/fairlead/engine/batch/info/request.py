@@ -31,7 +31,10 @@ class Slack(Struct, frozen=True):
     memory_bytes: int = 1
 
     def least(self, column: int) -> int:
-        """Return the tolerance for the resource in `column`."""
+        """Return the tolerance for amounts of the resource in `column`.
+
+        It is also the least amount that does not count as zero.
+        """
         if column == CPU:
             return self.cpu_milli
         return self.memory_bytes if column == MEMORY else 1

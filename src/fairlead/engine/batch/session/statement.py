@@ -50,7 +50,10 @@ class AllocateOperation(Struct, frozen=True):
         session.deallocate(self.task)
 
     def commit(self, session: Session) -> None:
-        """Bind the job's allocated tasks if the job is ready and `task` is not yet bound."""
+        """Bind all allocated tasks of the job if the job is ready, unless `task` is bound already.
+
+        An earlier operation of the statement may have bound it with the other tasks.
+        """
         waits = self.task.status is TaskStatus.ALLOCATED
         if waits and session.tiers.is_ready(self.task.job):
             session.dispatch_ready(self.task.job)

@@ -80,11 +80,11 @@ class MatrixMember(Protocol):
         ...
 
     def open_row(self, row: int) -> None:
-        """Set the code of `row` to feasible; the calling matrix writes `total[row]` itself."""
+        """Set the code of `row` to feasible. The PlanMatrix that calls this writes `total[row]`."""
         ...
 
     def reject_row(self, row: int) -> None:
-        """Mark `row` as rejected by a ROW plugin; the calling matrix writes `total[row]`."""
+        """Mark `row` as rejected by a ROW plugin. The PlanMatrix writes `total[row]`."""
         ...
 
 

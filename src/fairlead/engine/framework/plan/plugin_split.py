@@ -1,9 +1,9 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The split depends on the pod's `Shape`. For example, a volume plugin is a CLUSTER plugin. Its
-results are not cached, nor are those of the Filters after it. But the volume plugins do not run for
-pods without volumes. For such pods, the results of the Filters after the volume plugins can be
-cached.
+The split depends on the pod's `Shape`. For example, a volume plugin has the locality CLUSTER: its
+results depend on objects besides the pod, the node and the node's pods. So its results are not
+cached, nor are those of the Filters after it. But the volume plugins do not run for pods without
+volumes. For such pods, the results of the Filters after the volume plugins can be cached.
 """
 
 from __future__ import annotations

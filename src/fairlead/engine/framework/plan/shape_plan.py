@@ -250,8 +250,9 @@ class ShapePlan:
             nodes = table.node_log.since(self._node_position)
             self.static.refresh(pod)
             if nodes is not None and self.static.changed_at <= self._node_position:
-                # NODE plugins reject all changed nodes as before: a change of any other node would
-                # have changed `static`. For example, a failed node gets one taint after another.
+                # `static` records a change of a node unless NODE plugins reject the node before and
+                # after it. So they reject all changed nodes, as before, and the verdicts of other
+                # plugins do not matter. For example, a failed node gets one taint after another.
                 nodes = ()
         pods = table.pod_log.since(self._pod_position)
         # None means that the log no longer contains all changes since the last refresh.
@@ -305,7 +306,7 @@ class ShapePlan:
         self._redo_one(self._pod, row)
 
     def open_row(self, row: int) -> None:
-        """Set the code of `row` to feasible; the calling matrix writes `total[row]` itself."""
+        """Set the code of `row` to feasible. The PlanMatrix that calls this writes `total[row]`."""
         self.codes[row] = 0
         self._feasible = None
 

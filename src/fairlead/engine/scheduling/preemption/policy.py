@@ -38,7 +38,8 @@ RULES: Final = (
     # The sum of the victims' priorities should be low, too. If all priorities are equal, this rule
     # prefers fewer victims.
     CandidateRule("lowest sum of victim priorities", lambda candidate: candidate.priority_sum),
-    # Decides only if a victim has the lowest possible priority, which adds 0 to the sum.
+    # The sum is higher with more victims, because each adds its priority + 2^31. So this rule
+    # decides only if a victim has the lowest possible priority, which adds 0.
     CandidateRule("fewest victims", lambda candidate: len(candidate.victims)),
     # The pods that started last lose the least work.
     CandidateRule("latest start of the most important victims", lambda candidate: -candidate.start),
