@@ -162,7 +162,7 @@ discovery.k8s.io/v1               16200 15
 resource.k8s.io/v1                15900 21
 flowcontrol.apiserver.k8s.io/v1   16100 21
 """
-# The kinds of GATED, whose rows begin with the feature gate.
+# The API versions of the kinds in GATED. A row begins with the feature gate that enables it.
 GATED_GROUP_VERSIONS: Final = """
 DRADeviceTaintRules resource.k8s.io/v1beta2 15900 15
 GenericWorkload scheduling.k8s.io/v1alpha2 16600 9

@@ -197,7 +197,10 @@ class CompactStorage(Storage):
         self._log_bytes -= self._sizes.popleft()
 
     def _warm(self, kind: Kind, meta: Json) -> None:
-        """Decode the object that is about to change, if it exists; `meta` is its metadata."""
+        """Store the object that is about to change as a JSON value, if it is stored as text.
+
+        `meta` is the metadata of the object. Nothing happens if the object does not exist.
+        """
         key = _key(meta)
         objects: dict[Key, Any] = self._of(kind)
         found = objects.get(key)

@@ -41,8 +41,7 @@ class _Member(Struct, frozen=True):
     field: str  # the name in JSON
     facts: FieldFacts | None = None  # limit the member's value, or the items if the value is a list
     is_time: bool = False  # whether the value is a time
-    # Whether the number 0 is checked too. In such a member, 0 does not stand for a field that was
-    # left out.
+    # Whether the number 0 is checked, too. It is not if 0 can also mean that the field is missing.
     checks_zero: bool = False
     # For a struct or a list of structs, those members of the struct that `check_view_facts` reads.
     members: tuple[_Member, ...] = ()

@@ -264,11 +264,11 @@ def _property_context(raw: Json, field: str, inner: _NodeContext) -> _NodeContex
 def _identity_context(
     raw: Json, name: str, context: _NodeContext, inner: _NodeContext
 ) -> _NodeContext:
-    """Return the context of the property `name`.
+    """Return the context in which the schema of the property `name` is validated.
 
-    `context` is the context of `raw`, which declares the property. Only the apiVersion, kind and
-    metadata of an API object have a context of their own. All other properties have the context
-    `inner`.
+    `context` is the context of `raw`, which declares the property. `inner` is the context of the
+    other properties. Only the apiVersion, kind and metadata of an API object have another context,
+    which records that they identify the object.
     """
     if name not in _IDENTITY or not (context.is_root or raw.get("x-kubernetes-embedded-resource")):
         return inner

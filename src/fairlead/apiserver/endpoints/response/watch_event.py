@@ -46,7 +46,7 @@ class MetadataEventEncoder(Struct, frozen=True):
     media_type: MediaTypeOptions
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
-        """Return one event as a line of bytes."""
+        """Return one event as a line of bytes; `name` is its type, and `is_first` is ignored."""
         return line_of(name, encode(partial(self.media_type, value_of(obj))))
 
     @property

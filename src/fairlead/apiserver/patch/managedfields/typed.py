@@ -306,7 +306,8 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
         has_both = element is not None and at_right < len(right)
         is_same = has_both and element == right[at_right][0]
         if has_both and not is_same and next_shared not in (None, element):
-            # In both lists, but later (or earlier) in right: the order of right is used.
+            # The item is in both lists, but is not the next shared item of right. It is yielded
+            # where it stands in right, so left advances past it.
             at_left += 1
             continue
         if is_same or element in given:
