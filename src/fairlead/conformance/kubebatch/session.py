@@ -27,7 +27,8 @@ from fairlead.engine.batch.defect import FIXED, KEPT, UPSTREAM
 # The recorder keeps at most this many values of a projection. If a list is full, the recorder may
 # have seen a value that the list does not contain.
 _VALUES_MAX: Final = 16
-# Members of an outcome that describe the recording.
+# Members of a recorded outcome that are about its recording, not about the session. They are not
+# compared.
 _TRANSCRIPT: Final = ("count", "panic")
 # Defects of kube-batch that Fairlead's defaults do not correct.
 _KEPT: Final = frozenset(defect.value for defect in KEPT)

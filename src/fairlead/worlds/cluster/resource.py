@@ -108,7 +108,7 @@ def is_built_in(resource: ApiResource) -> bool:
 def _names(resource: ApiResource) -> Iterator[str]:
     group = resource.api_version.rpartition("/")[0]
     yield f"{resource.kind}.{group}" if group else resource.kind
-    # A plain name is that of the built-in kind.
+    # A name without a group stands for the built-in kind, if there is one of this name.
     known = find_kind(resource.kind)
     if known is None or known.api_version == resource.api_version:
         yield resource.kind

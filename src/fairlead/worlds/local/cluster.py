@@ -134,7 +134,7 @@ class LocalCluster:
         account_key: str,
         journal: WriteAheadLog | None = None,
     ) -> None:
-        """Start with the contents of `journal`; if it is None or empty, start a new cluster.
+        """Start with the objects in the log `journal`; if it is None or empty, start a new cluster.
 
         A new cluster contains `options.objects`. If `options.objects` is empty, new nodes are
         created. `users` are keyed by their tokens. `account_key` is the PEM text of the P-256 key
@@ -145,7 +145,7 @@ class LocalCluster:
         self._options = options
         self._ids = RandomIds()
         now = clock.now()
-        # 1. The store, with the contents of the journal.
+        # 1. The store, with the contents of the write-ahead log (`journal`).
         self.store = _store(options, self._ids)
         is_new = journal is None or journal.is_empty
         if journal is not None and not is_new:
