@@ -201,6 +201,9 @@ def size(
 
 
 def _no_node_left(*, keeps: bool, has_virtual: bool) -> str:
-    """Return why no node is left to replace; `keeps` is set if --keep was given."""
+    """Return why no node is left to replace.
+
+    `keeps` is set if --keep was given, and `has_virtual` if the cluster has virtual nodes.
+    """
     every = "every node is kept or virtual" if has_virtual else "matches every node"
     return f"{every if keeps else 'every node is virtual'}, so no node is left to replace"

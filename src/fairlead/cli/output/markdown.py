@@ -30,7 +30,7 @@ from fairlead.whatif.result.table import (
     cell_text,
 )
 
-# The amounts of an outcome with the seeds of --seeds.
+# Columns of the table about --seeds: the distribution of an amount over the seeds.
 _SEED_AMOUNTS: Final = ("least", "median", "p90", "most")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 

@@ -98,7 +98,10 @@ def objects_of(cluster: LocalCluster) -> list[ApiObject]:
 def observe(
     recording: LiveRecording, change: StoredChange, now: Instant, *, by_client: bool = True
 ) -> None:
-    """Pass to `recording` a change that was made at `now` in the store of a local cluster."""
+    """Pass to `recording` a change that was made at `now` in the store of a local cluster.
+
+    `by_client` is False if a controller of the cluster made the change.
+    """
     if not is_watched(change.kind):
         return
     stimulus = stimulus_if_decodable(change)

@@ -551,7 +551,10 @@ def _preempts(found: PreemptionEvaluation, verb: str) -> str:
 
 
 def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -> bool:
-    """Print the nodes that fit, the best ones first; return whether nodes are left out."""
+    """Print the nodes that fit, the best ones first; return whether nodes are left out.
+
+    If there are more than `rows_max` nodes, only the first BEST_MAX nodes are printed.
+    """
     names = [name for name, status in found.verdicts.items() if status is None]
     names.sort(key=lambda name: (-found.totals.get(name, 0), name))
     if not names:
@@ -751,7 +754,10 @@ def _print_room(console: Console, room: RoomEvaluation) -> None:
 
 
 def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: int | None) -> bool:
-    """Print for which nodes preemption helps; return whether some nodes are left out."""
+    """Print for which nodes preemption helps; return whether some nodes are left out.
+
+    At most `rows_max` nodes are printed; None means all nodes.
+    """
     if found.ineligible or found.post_filter_error:
         why = found.ineligible or found.post_filter_error
         print_line(console, f"Cannot preempt: {why}")

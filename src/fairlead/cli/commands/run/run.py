@@ -215,7 +215,10 @@ def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
 def _reporter(
     given: Logging, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
 ) -> Reporter:
-    """Return a reporter that passes decisions to the metrics, the dashboard and the log."""
+    """Return a reporter that passes decisions to the metrics, the dashboard and the log.
+
+    `given` wraps a reporter in one that also writes the log of decisions (`DecisionLogOptions`).
+    """
 
     def wrap(reporter: Reporter) -> Reporter:
         return given(reporter, LocalClock().now)
@@ -226,7 +229,7 @@ def _reporter(
 def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -> Tracer | None:
     """Return the tracer that creates spans for --otlp-endpoint; None without this option.
 
-    Raises InputError.
+    `opened` closes the connection to the endpoint at the end of the run. Raises InputError.
     """
     if not endpoint:
         return None
@@ -356,7 +359,7 @@ def _duration(text: str) -> float | None:
 def _line_file(option: str, path: Path | None, opened: ExitStack) -> LineFile | None:
     """Open the file at `path`, the value of `option`; return None if `path` is None.
 
-    Raises InputError.
+    `opened` closes the file at the end of the run. Raises InputError.
     """
     if path is None:
         return None
@@ -427,7 +430,11 @@ def _explain(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
 def _dashboard(
     request: RunRequest, cluster: str, settings: ClientSettings, opened: ExitStack
 ) -> ClusterDashboard | None:
-    """Return the dashboard with its open socket; None without --dashboard. Raises InputError."""
+    """Return the dashboard with its open socket; None without --dashboard. Raises InputError.
+
+    `cluster` and `settings` are as for `cluster_arguments`. `opened` closes the socket at the end
+    of the run.
+    """
     is_wanted, port = request.dashboard
     if not is_wanted:
         return None
@@ -555,8 +562,8 @@ def _usable_credentials(connection: ConnectionConfig) -> Credentials:
 def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
     """Return the options of the HTTP server with its open socket, or None if --listen is `none`.
 
-    Raises InputError if the address or the certificate cannot be used, or if a key is given without
-    a certificate.
+    `opened` closes the socket at the end of the run. Raises InputError if the address or the
+    certificate cannot be used, or if a key is given without a certificate.
     """
     certificate, key = request.certificate
     if key and not certificate:

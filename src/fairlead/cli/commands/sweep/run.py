@@ -249,8 +249,8 @@ def _results(
 ) -> list[bytes]:
     """Return the results of `cases`, in order.
 
-    The results of an earlier run are read from the output folder. The other cases are run, and
-    `worst` observes them. Raises InputError.
+    The results of an earlier run are read from the output folder. `execute` runs the other cases,
+    and `worst` observes their results. Raises InputError.
     """
     folder = request.folder / "cases"
     files = read_files(Path(request.scenario).parent, (case.scenario for case in cases))

@@ -122,7 +122,8 @@ def _descriptors(options: UpOptions) -> Iterator[int]:
         if path in ("-", "/dev/stdin"):
             yield _STDIN
         elif path and (found := _DESCRIPTOR_PATH.fullmatch(path)):
-            # If it is not open, or not for child processes, the new process refuses the path.
+            # A descriptor that is not open, or not for child processes, is left out: the new
+            # process then refuses the path.
             with suppress(OSError, OverflowError):
                 if os.get_inheritable(int(found[1])):
                     yield int(found[1])

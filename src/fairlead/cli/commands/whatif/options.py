@@ -119,12 +119,11 @@ class ChangeOptions:
         str,
         named(
             "NODE",
-            "With --add-nodes: the new nodes get the labels, taints and size of this node. "
-            "--instance-type sets another size. With several nodes (NODE,NODE), such as one of "
-            "each zone, the new nodes are copies of these nodes in turn; NODE:3,NODE copies the "
-            "first node three times in each turn. With --instance-type, the new nodes are spread "
-            "over the zones of the type; with several nodes here, they are in the zones of these "
-            "nodes.",
+            "With --add-nodes: the new nodes get the labels, taints and size of this node. With "
+            "several nodes (NODE,NODE), such as one of each zone, these nodes are copied in turn; "
+            "NODE:3,NODE copies the first node three times in each turn. With --instance-type, the "
+            "new nodes get the size of the type instead. They are then spread over the zones of "
+            "the type, or with NODE,NODE over the zones of these nodes.",
         ),
     ] = ""
     instance_type: Annotated[
