@@ -430,9 +430,8 @@ def history(tmp_path):
     return copies
 
 
-def test_a_copy_of_a_damaged_file_is_refused(history, tmp_path):
-    """Reading all objects does not read the index, so that only the copy shows its damage."""
-    path = tmp_path / "j.db"
+def without_index(path):
+    """Overwrite the first page of an index in the closed file at `path`, and return its number."""
     with closing(sqlite3.connect(path)) as file:
         index = "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'current'"
         [(page,)] = file.execute(index)
@@ -440,10 +439,40 @@ def test_a_copy_of_a_damaged_file_is_refused(history, tmp_path):
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(bytes(size))
-    with closing(WriteAheadLog(path, synced=False)) as journal:
-        journal.restore(Storage())
-        with pytest.raises(SqliteLogError, match=f"^{path}: is damaged: Page {page}: "):
-            journal.copy_to(tmp_path / "copy.db")
+    return page
+
+
+def test_a_file_with_a_damaged_index_is_refused(history, tmp_path):
+    """Reading all objects does not read the index, so without a check, a write would fail."""
+    path = tmp_path / "j.db"
+    page = without_index(path)
+    with pytest.raises(SqliteLogError, match=f"^{path}: is damaged: Page {page}: "):
+        WriteAheadLog(path, synced=False)
+
+
+def test_a_file_with_a_damaged_schema_is_refused(history, tmp_path):
+    path = tmp_path / "j.db"
+    with path.open("r+b") as file:
+        file.seek(100)  # the header of the page that contains the schema
+        file.write(bytes(200))
+    with pytest.raises(SqliteLogError, match=f"^{path}: is damaged: database disk image is malf"):
+        WriteAheadLog(path, synced=False)
+
+
+def test_a_copy_of_a_damaged_file_is_refused(history, tmp_path, monkeypatch):
+    """The file can be damaged after it was opened."""
+    path, copied = tmp_path / "j.db", sqlite_log.SqliteLog.copy_to
+
+    def damaged_copy(log, copy):
+        copied(log, copy)
+        without_index(copy)
+
+    monkeypatch.setattr(sqlite_log.SqliteLog, "copy_to", damaged_copy)
+    with (
+        closing(WriteAheadLog(path, synced=False)) as journal,
+        pytest.raises(SqliteLogError, match=f"^{path}: is damaged: Page "),
+    ):
+        journal.copy_to(tmp_path / "copy.db")
 
 
 def loss_of(path):
