@@ -5,6 +5,7 @@ upstream: pkg/features/kube_features.go of each version
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Final
 
@@ -146,8 +147,8 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
-    Raises ConfigurationError with the field `field` if an entry has no value, or if its value is
-    neither true nor false.
+    Raises ConfigurationError with the field `field` if an entry has no value, if its value is
+    neither true nor false, or if a gate has both values. Upstream uses the last value.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -156,7 +157,9 @@ def parse_gates(field: str, text: str) -> dict[str, bool]:
             raise ConfigurationError(field, f"{entry!r} is not GATE=true or GATE=false")
         if value.lower() not in ("true", "false"):
             raise ConfigurationError(field, f"{name}: {value!r} is neither true nor false")
-        gates[name] = value.lower() == "true"
+        is_on = value.lower() == "true"
+        if gates.setdefault(name, is_on) is not is_on:
+            raise ConfigurationError(field, f"{name} is both true and false")
     return gates
 
 
@@ -169,12 +172,21 @@ def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> Non
     for name, value in gates.items():
         gate = known.get(name)
         if gate is None:
-            names = ", ".join(sorted(known))
-            problem = f"Fairlead has no such gate for Kubernetes {version}; known: {names}"
+            problem = f"Fairlead has no such gate for Kubernetes {version}; {_hint(name, known)}"
             raise ConfigurationError(f"{field}{name}", problem)
         if gate.is_locked and value is not gate.default:
             only = f"Fairlead supports only {str(gate.default).lower()} for Kubernetes {version}"
             raise ConfigurationError(f"{field}{name}", forbidden(only))
+
+
+def _hint(name: str, known: Mapping[str, FeatureGate]) -> str:
+    """Return the most similar of the `known` gates, and all gates that users can change."""
+    nearest = difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {nearest[0]}? " if nearest else ""
+    changeable = sorted(one for one, gate in known.items() if not gate.is_locked)
+    fixed = len(known) - len(changeable)
+    rest = f", and {fixed} with a fixed value (docs/versions.md)" if fixed else ""
+    return f"{meant}known: {', '.join(changeable)}{rest}"
 
 
 def check_required_gates(version: str, gates: Mapping[str, bool], field: str) -> None:

@@ -89,6 +89,16 @@ def test_gates_of_other_components():
             {"NodeLease": True},
             "NodeLease: Fairlead has no such gate for Kubernetes 1.36; known: ",
         ),
+        (
+            "1.36",
+            {"GangSchedulin": True},
+            (
+                "GangSchedulin: Fairlead has no such gate for Kubernetes 1.36; did you mean "
+                "GangScheduling? known: DRADeviceTaintRules, GangScheduling, GenericWorkload, "
+                "MaxUnavailableStatefulSet, SchedulerPopFromBackoffQ, WorkloadAwarePreemption, and "
+                "59 with a fixed value (docs/versions.md)"
+            ),
+        ),
         ("1.19", {"NodeLease": False}, "NodeLease: Forbidden: Fairlead supports only true for"),
         (
             "1.36",

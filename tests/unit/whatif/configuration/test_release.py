@@ -85,6 +85,11 @@ def test_the_node_controllers_may_have_a_version_of_their_own(experiment):
             "--feature-gates: X: Fairlead has no such gate for Kubernetes 1.16",
         ),
         ("behave-like: 1.16", "X", "--feature-gates: 'X' is not GATE=true or GATE=false"),
+        (
+            "behave-like: 1.36",
+            "GenericWorkload=true,GenericWorkload=false",
+            "--feature-gates: GenericWorkload is both true and false",
+        ),
     ],
 )
 def test_an_invalid_version_or_gate_is_refused_with_its_field(experiment, settings, gates, line):
