@@ -29,6 +29,7 @@ from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     Autoscaling,
     read_autoscalers,
+    refuse_invalid_karpenter_objects,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     with_provider,
@@ -114,13 +115,7 @@ def experiments_of(
             kubelet=replace(without.kubelet, ignores_deadline=ignored),
             awaits_job_deadlines=sets_deadline(script),
         )
-    if without.karpenter is not None:
-        # Imported only if it is needed.
-        from fairlead.whatif.configuration.autoscaling.karpenter.config import (  # noqa: PLC0415
-            refuse_invalid,
-        )
-
-        refuse_invalid(script.written)
+    refuse_invalid_karpenter_objects(script.written, is_simulated=without.karpenter is not None)
     if change.reschedule and not script.steps:
         # The pods are placed at the start of the runs. So the runs do not wait until the cluster is
         # at rest.
@@ -144,11 +139,14 @@ def experiments_of(
     new = replace(batch, source=change.new_batch_config or batch.source)
     about_karpenter, unsimulated = _without_effect(script, snapshot, without)
     without = with_batch(without, batch, changed.steps)
-    return ExperimentPair(
-        without,
+    with_change = (
         replace(without, steps=changed.steps, steps_for=changed.steps_for)
         if new == batch and changed.scheduler is without.scheduler
-        else with_batch(changed, new, changed.steps),
+        else with_batch(changed, new, changed.steps)
+    )
+    return ExperimentPair(
+        without,
+        with_change,
         script.drain,
         (
             *batch_notes(new, without.batch, snapshot.manifests, without.scheduler, changed.steps),

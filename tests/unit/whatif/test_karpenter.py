@@ -1191,6 +1191,19 @@ def test_an_invalid_applied_node_pool_is_refused(tmp_path: Path) -> None:
         ask(tmp_path, [pool(), node("n1")], ClusterChange(apply=(str(path),)))
 
 
+def test_an_invalid_node_pool_is_refused_without_karpenter(tmp_path: Path) -> None:
+    """A NodePool of an older version has other fields, so it is not checked."""
+    path = tmp_path / "pool.json"
+    heavy = pool(weight=1000) | {"metadata": {"name": "heavy"}}
+    path.write_text(json.dumps(heavy))
+    snapshot = parse_snapshot("dump.json", json.dumps(node("n1")).encode())
+    change = ClusterChange(apply=(str(path),))
+    with pytest.raises(InputError, match=r"pool\.json: NodePool heavy: spec\.weight: 1000 is not"):
+        what_if(snapshot, change, Conditions())
+    path.write_text(json.dumps(heavy | {"apiVersion": "karpenter.sh/v1beta1"}))
+    assert not what_if(snapshot, change, Conditions()).without.pending
+
+
 def test_an_unknown_field_of_an_applied_node_pool_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pool.json"
     path.write_text(json.dumps(pool(limit={"cpu": "8"}) | {"metadata": {"name": "new"}}))

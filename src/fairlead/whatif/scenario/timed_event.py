@@ -48,6 +48,7 @@ from fairlead.whatif.change.owned_object import (
 from fairlead.whatif.change.pod_priority import priorities_in
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.configuration.autoscaling.autoscaler import refuse_invalid_karpenter_objects
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     StatedOutage,
     capacity_outage,
@@ -368,6 +369,7 @@ class _NumberedEvent:
             self._refuse("contains no object", "create")
         refuse_malformed_fields(found, inventory=inventory)
         self._custom_resources.refuse_invalid(found)
+        refuse_invalid_karpenter_objects(found)
         parts = (part for one, value in written for part in owned_by(one, value))
         more = manifests(without_repeated_services(parts))
         refuse_malformed_fields(more)
@@ -405,6 +407,7 @@ class _NumberedEvent:
         refuse_invalid_annotations(after)
         refuse_malformed_fields([after], before=target, inventory=inventory)
         self._custom_resources.refuse_invalid([after], before=target)
+        refuse_invalid_karpenter_objects([after])
         refuse_excess([after])
         self.patched = after
         inventory.add(after)

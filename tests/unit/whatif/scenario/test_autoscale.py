@@ -47,6 +47,9 @@ GROUPS = {"node-groups": [{"name": "a", "min": 1, "max": 8, "labels": {"pool": "
 TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 
 
+HEAVY = POOL | {"spec": POOL["spec"] | {"weight": 1000}}
+
+
 def scenario(folder, settings, *objects, duration="2h", events=()):
     """A node, a Deployment that grows after a minute and shrinks after half an hour."""
     (folder / "groups.yaml").write_text(yaml.safe_dump(GROUPS))
@@ -194,3 +197,18 @@ def test_bad_settings_are_refused_in_one_line(tmp_path, settings, expected):
         run(scenario(tmp_path, settings))
     assert expected in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("objects", "event", "field"),
+    [
+        ((), {"at": "1m", "create": HEAVY}, "create"),
+        ((POOL,), {"at": "1m", "patch": {"target": "nodepool/default", "merge": HEAVY}}, "patch"),
+    ],
+    ids=["created", "patched"],
+)
+def test_an_invalid_node_pool_is_refused_without_karpenter(tmp_path, objects, event, field):
+    path = scenario(tmp_path, {}, *objects, events=[event])
+    problem = rf"events\[2\]\.{field}.*: NodePool default: spec\.weight: 1000 is not from 1 to 100"
+    with pytest.raises(InputError, match=problem):
+        experiment_of(path, read_scenario(path))

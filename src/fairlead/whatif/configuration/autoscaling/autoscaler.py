@@ -31,6 +31,7 @@ CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 KARPENTER: Final = "karpenter"
 CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 _KARPENTER_GROUP: Final = "karpenter.sh"
+_CHECKED: Final = ("v1", "v1alpha1")  # of NodePools and NodeClaims, and of NodeOverlays
 
 
 class AutoscaleOptions(Struct, frozen=True):
@@ -127,6 +128,27 @@ def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> b
     if options.autoscale != AUTO or options.node_groups:
         return options.autoscale == KARPENTER
     return has_node_pools(initial) and installed_flags(initial) is None
+
+
+def refuse_invalid_karpenter_objects(
+    written: Iterable[Manifest], *, is_simulated: bool = False
+) -> None:
+    """Raise InputError for an invalid NodePool, NodeClaim or NodeOverlay in `written`.
+
+    The objects are also checked if Karpenter is not simulated, as an API server checks them.
+    Objects of older versions, which have other fields, are then not checked.
+    """
+    checked = [
+        one
+        for one in written
+        if one.kind.group == _KARPENTER_GROUP and (is_simulated or one.kind.version in _CHECKED)
+    ]
+    if checked:
+        from fairlead.whatif.configuration.autoscaling.karpenter.config import (  # noqa: PLC0415
+            refuse_invalid,
+        )
+
+        refuse_invalid(checked)
 
 
 def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -> Autoscaling:
