@@ -155,6 +155,7 @@ def experiments_of(
             *about_new_nodes,
             *([order] if order else []),
             *_comparison_notes(change, script),
+            *_notes_of_new_batch(change, with_change),
             *_zone_notes(script, without),
             *about_karpenter,
         ),
@@ -279,6 +280,15 @@ def _comparison_notes(change: ClusterChange, script: ChangeScript) -> Iterator[s
             f"both configurations place its pods, ask again without {joined(new)}. --reschedule "
             "all compares where they place the running pods."
         )
+
+
+def _notes_of_new_batch(change: ClusterChange, with_change: Experiment) -> Iterator[str]:
+    """Yield the notes about arguments in the file of --new-batch-config."""
+    if change.new_batch_config and with_change.batch is not None:
+        # Imported only if it is needed.
+        from fairlead.whatif.configuration.batch.argument_note import argument_notes  # noqa: PLC0415
+
+        yield from argument_notes(with_change.batch)
 
 
 def _without_effect(

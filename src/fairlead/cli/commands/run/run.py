@@ -55,6 +55,7 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.whatif.configuration.batch.argument_note import argument_notes
 from fairlead.whatif.configuration.batch.batch_file import override_notes, read_batch_config
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS
 from fairlead.whatif.configuration.release import read_release
@@ -155,8 +156,12 @@ def run_controllers(request: RunRequest) -> int:
         if isinstance(engine, Engine) and SCHEDULER in controllers:
             metrics.waiting = engine.find(Scheduler).queue
         log.note(f"{', '.join(controllers)} running in {connection.name}")
-        for note in () if engine_config.batch is None else override_notes(engine_config.batch):
-            log.note(note)
+        if engine_config.batch is not None:
+            for note in (
+                *override_notes(engine_config.batch),
+                *argument_notes(engine_config.batch),
+            ):
+                log.note(note)
 
     with ExitStack() as opened:
         opened.enter_context(_library_lines(log))

@@ -11,10 +11,11 @@ upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from fairlead.engine.batch.plugins.argument import ANY_TEXT, WEIGHT, ArgumentReader
 from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.cycle_state import CycleState
@@ -25,7 +26,9 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 _ALWAYS: Final = ("cpu", "memory")
+_WEIGHT: Final = "binpack.weight"
 _RESOURCES: Final = "binpack.resources"
+_DEFAULT: Final = 1
 
 
 class Binpack:
@@ -40,12 +43,11 @@ class Binpack:
         `resources.NAME`.
         """
         self._best = rules.best_score
-        self._weight = _number(arguments.get("binpack.weight"))
-        self._weights = {name: _number(arguments.get(f"binpack.{name}")) for name in _ALWAYS}
-        for part in arguments.get(_RESOURCES, "").split(","):
-            name = part.strip()
-            if name:
-                self._weights[name] = _number(arguments.get(f"{_RESOURCES}.{name}"))
+        self._weight = WEIGHT.read(arguments, _WEIGHT, _DEFAULT)
+        self._weights = {
+            name: WEIGHT.read(arguments, key, _DEFAULT)
+            for name, key in _keys_of_resources(arguments).items()
+        }
 
     def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
         """Return the scorer, or nothing if its weight is 0."""
@@ -53,13 +55,19 @@ class Binpack:
         return [(scorer, self._weight)] if self._weight else []
 
 
-def _number(text: str | None) -> int:
-    """Return the integer in `text`, or 1 if `text` is not an integer of at least 0."""
-    try:
-        number = 1 if text is None else int(text)
-    except ValueError:
-        return 1
-    return number if number >= 0 else 1
+def binpack_readers(arguments: Mapping[str, str]) -> dict[str, ArgumentReader[Any]]:
+    """Return the reader of each argument that the plugin reads from `arguments`, by its key."""
+    weights = (_WEIGHT, *_keys_of_resources(arguments).values())
+    return {_RESOURCES: ANY_TEXT, **dict.fromkeys(weights, WEIGHT)}
+
+
+def _keys_of_resources(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys of the arguments for the weights of resources, by the resource's name."""
+    named = [part.strip() for part in arguments.get(_RESOURCES, "").split(",")]
+    return {
+        **{name: f"binpack.{name}" for name in _ALWAYS},
+        **{name: f"{_RESOURCES}.{name}" for name in named if name},
+    }
 
 
 class PackedScore:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.api.text.integer import parse_int64
+from fairlead.engine.batch.plugins.argument import INTEGER
 from fairlead.engine.batch.plugins.partial_plugin import build_scheduler_plugin, scoring_part
 from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
@@ -25,7 +25,7 @@ class Nodeorder:
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
         """Read the weights from `arguments`; ignore invalid numbers, as upstream does."""
         self._weights = [
-            (name, _number(arguments.get(key), default)) for name, key, default in rules.scorers
+            (name, INTEGER.read(arguments, key, default)) for name, key, default in rules.scorers
         ]
 
     def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
@@ -35,8 +35,3 @@ class Nodeorder:
             for name, weight in self._weights
             if weight
         ]
-
-
-def _number(text: str | None, default: int) -> int:
-    number = None if text is None else parse_int64(text)
-    return default if number is None else number

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.plugins.argument import ArgumentReader
 from fairlead.engine.batch.shares.share import cluster_total, needs_of, outstanding
 from fairlead.engine.state.resource_columns import ResourceColumns
 
@@ -31,11 +32,11 @@ class Overcommit:
 
         A factor that is not a number or is below 1 is replaced by the default, as in upstream.
         """
-        self._factor = _factor(arguments.get(_KEY))
+        self._factor = _FACTOR.read(arguments, _KEY, _DEFAULT)
         self._factors = {
-            key.removeprefix(f"{_KEY}."): _factor(text)
-            for key, text in arguments.items()
-            if key.startswith(f"{_KEY}.")
+            key.removeprefix(f"{_KEY}."): reader.read(arguments, key, _DEFAULT)
+            for key, reader in overcommit_readers(arguments).items()
+            if key != _KEY
         }
         self._columns = ResourceColumns()
         self._left: dict[int, float] = {}
@@ -71,9 +72,17 @@ class Overcommit:
         self._take(needs_of(job, self._columns))
 
 
-def _factor(text: str | None) -> float:
+def overcommit_readers(arguments: Mapping[str, str]) -> dict[str, ArgumentReader[float]]:
+    """Return the reader of each argument that the plugin reads from `arguments`, by its key."""
+    return {_KEY: _FACTOR, **{key: _FACTOR for key in arguments if key.startswith(f"{_KEY}.")}}
+
+
+def _parse_factor(text: str) -> float | None:
     try:
-        factor = _DEFAULT if text is None else float(text)
+        factor = float(text)
     except ValueError:
-        return _DEFAULT
-    return factor if factor >= 1 else _DEFAULT
+        return None
+    return factor if factor >= 1 else None
+
+
+_FACTOR: Final = ArgumentReader("a number of at least 1", _parse_factor)

@@ -9,15 +9,13 @@ upstream: pkg/scheduler/plugins/predicates/predicates.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from fairlead.engine.batch.nodes.room_fit import MaxPods
+from fairlead.engine.batch.plugins.argument import BOOLEAN
 from fairlead.engine.batch.plugins.partial_plugin import build_scheduler_plugin, filtering_part
 from fairlead.engine.batch.rules import PRESSURE_CHECKS, BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
-
-_TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 
 
 class Predicates:
@@ -28,7 +26,11 @@ class Predicates:
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
         """Read from `arguments` the node pressure checks that are switched on."""
         self._names = [*rules.filters]
-        wanted = [check for key, check in PRESSURE_CHECKS.items() if arguments.get(key) in _TRUE]
+        wanted = [
+            check
+            for key, check in PRESSURE_CHECKS.items()
+            if BOOLEAN.read(arguments, key, default=False)
+        ]
         if wanted:
             # before inter-pod affinity, which is the most expensive filter, as in upstream
             at = self._names.index("InterPodAffinity")

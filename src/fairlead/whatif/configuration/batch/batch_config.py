@@ -101,7 +101,7 @@ def batch_notes(
 
     Also yield the notes about PodGroups of Volcano (`group_notes`). Besides the pods in `initial`,
     these groups have the pods that `steps` create, and the pods of CronJobs if `runs_cron_jobs` is
-    set.
+    set. The last notes are about arguments in `config` that have no effect.
     """
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
     if assumed := assumed_rules(options, config, initial):
@@ -109,6 +109,10 @@ def batch_notes(
     if options.source != SINGLE_PODS:
         yield from _single_pod_notes(config, initial, scheduler)
         yield from group_notes(initial, _created(steps), runs_cron_jobs=runs_cron_jobs)
+    if config is not None and options.source is not None:
+        from fairlead.whatif.configuration.batch.argument_note import argument_notes  # noqa: PLC0415
+
+        yield from argument_notes(config)
 
 
 def _single_pod_notes(
