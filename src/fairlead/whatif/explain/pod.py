@@ -94,6 +94,7 @@ from fairlead.whatif.planner.refusal import (
     find_new_node,
     kept_pods_of,
     shortage,
+    within_limit_ranges,
 )
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
@@ -413,7 +414,7 @@ def _explanation(
         evaluation = evaluate(built, info, calls, ignored := _IgnoredCalls())
     selector = model.runtime_class_selector(pending)
     correction = find_correction(pending, (n.node for n in cluster.table.nodes()), selector)
-    remedies, exceeds_max = _remedies(built, info, evaluation, selector, correction)
+    remedies, exceeds_max = _remedies(built, info, evaluation, model, correction)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
     held_group = ""
@@ -504,15 +505,16 @@ def _remedies(
     built: BuiltProfile,
     pod: PodInfo,
     evaluation: Evaluation,
-    selector: Mapping[str, str],
+    model: ClusterModel,
     correction: SelectorCorrection | None,
 ) -> tuple[dict[str, Remedy], bool]:
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
     The smallest remedies come first. The search covers the REMEDIES_MAX nodes that lack the
-    smallest fraction of the pod's requests. No remedy drops an entry of `selector` from the pod's
-    nodeSelector. `correction` is that of the typing errors in the pod's node selector. The pod of a
-    DaemonSet has a remedy only for its own node.
+    smallest fraction of the pod's requests. No remedy drops a label that the pod's RuntimeClass in
+    `model` adds to its nodeSelector, or violates a LimitRange in `model`. `correction` is that of
+    the typing errors in the pod's node selector. The pod of a DaemonSet has a remedy only for its
+    own node.
     """
     table, found = built.framework.cluster.table, {}
     own = target_node(pod.pod) if is_daemon_pod(pod.pod) else ""
@@ -524,12 +526,13 @@ def _remedies(
         if why is not None and why.plugin != REJECTOR and own in ("", name)
         if (node := table.find(name)) is not None and takes_pods(node.node)
     ]
-    is_kept = kept_pods_of(pod)
+    is_kept, selector = kept_pods_of(pod), model.runtime_class_selector(pod.pod)
+    admits = within_limit_ranges(model, pod.pod)
     refused.sort(key=lambda item: shortage(pod, item[0]))
     for node, why in refused[:REMEDIES_MAX]:
         remedy = find_remedy(
             built.framework, pod, node, why,
-            keeps=is_kept, kept_selector=selector, correction=correction,
+            keeps=is_kept, kept_selector=selector, correction=correction, admits=admits,
         )  # fmt: skip
         if remedy is not None:
             found[node.name] = remedy

@@ -8,12 +8,16 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.quantity import whole_value
 from fairlead.api.resource_name import is_extended_resource
 from fairlead.api.well_known_label import ZONE, is_virtual
+from fairlead.apiserver.admission.plugins.limit_ranger import range_problems, without_own_amounts
+from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, LIMIT_RANGE, POD
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.scheduling.decision import Placement
@@ -100,6 +104,23 @@ def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
         return stays or is_first or workload_of(other.pod) == workload
 
     return is_kept
+
+
+def within_limit_ranges(model: ClusterModel, pod: Pod) -> Callable[[Pod], bool]:
+    """Return a function that returns whether the LimitRanges admit a changed copy of `pod`.
+
+    A change that lowers a request can violate a minimum, or a ratio of limit to request. Violations
+    that `pod` itself has do not count, because the change does not cause them.
+    """
+    ranges = list(model.store.storage.items(LIMIT_RANGE, pod.metadata.namespace))
+
+    def violations(one: Pod) -> set[str]:
+        value = as_json(one)
+        found = (why for limits in ranges for why in range_problems(POD, value, limits))
+        return set(map(without_own_amounts, found))
+
+    own = violations(pod) if ranges else set()
+    return lambda changed: not ranges or violations(changed) <= own
 
 
 def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
@@ -287,16 +308,19 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
         searched = [one for one in model.table.nodes() if takes_pods(one.node)]
         searched = sorted(searched, key=lambda one: shortage(pod, one))[:REMEDIES_MAX]
         is_kept, selector = kept_pods_of(pod), model.runtime_class_selector(pod.pod)
+        admits = within_limit_ranges(model, pod.pod)
         correction = find_correction(pod.pod, (one.node for one in model.table.nodes()), selector)
         statuses = {node.name: diagnosis.status_of(node.row) for node in searched}
         for node in searched:
             status = statuses[node.name]
             remedy = find_remedy(
                 built.framework, pod, node, status,
-                keeps=is_kept, kept_selector=selector, correction=correction,
+                keeps=is_kept, kept_selector=selector, correction=correction, admits=admits,
             )  # fmt: skip
             if remedy is not None:
-                change = f"{node.name}: {', then '.join(map(_lasting, remedy.changes))}"
+                change = (
+                    f"{node.name}: {', then '.join(_lasting(one, model) for one in remedy.changes)}"
+                )
                 found = len(remedy.changes), shortage(pod, node), change
                 for reason in status.reasons:
                     is_last = remedy.is_drastic or any(map(_created_again, remedy.changes))
@@ -325,8 +349,11 @@ def _created_again(change: RemedyChange) -> list[PodInfo]:
     ]
 
 
-def _lasting(change: RemedyChange) -> str:
-    """Return the text of `change`; for pods that would be created again, say what ends them."""
+def _lasting(change: RemedyChange, model: ClusterModel) -> str:
+    """Return the text of `change`; for pods that would be created again, say what ends them.
+
+    A HorizontalPodAutoscaler may create such pods even after a scale-down; the text then names it.
+    """
     again = _created_again(change)
     if not again:
         return change.what
@@ -338,8 +365,22 @@ def _lasting(change: RemedyChange) -> str:
     for owner, keys in owners.items():
         pods, are = ("pod", "is") if len(keys) == 1 else ("pods", "are")
         until = f"until {pods} {', '.join(keys)} {are} gone"
-        parts.append(f"scale down {owner} {until}" if owner.is_permanent else f"wait {until}")
+        if not owner.is_permanent:
+            parts.append(f"wait {until}")
+            continue
+        scaler = _autoscaler_of(owner, model)
+        rest_of = f" (HorizontalPodAutoscaler {scaler} may scale it up again)" if scaler else ""
+        parts.append(f"scale down {owner} {until}{rest_of}")
     return " and ".join(parts)
+
+
+def _autoscaler_of(owner: WorkloadRef, model: ClusterModel) -> str:
+    """Return the `namespace/name` of the HorizontalPodAutoscaler of `owner`; "" if it has none."""
+    for one in model.store.storage.items(HORIZONTAL_POD_AUTOSCALER, owner.namespace):
+        target = (one.get("spec") or {}).get("scaleTargetRef") or {}
+        if (target.get("kind"), target.get("name")) == (owner.kind, owner.name):
+            return f"{owner.namespace}/{one['metadata']['name']}"
+    return ""
 
 
 def _refusals_by_kubelets(

@@ -63,6 +63,18 @@ def test_a_node_that_is_not_ready_has_no_remedy(explained, make):
     assert found["remedies"] == {"b": ["lower the cpu request by 500m to 500m"]}
 
 
+def test_no_remedy_violates_a_limit_range(explained, make):
+    limits = {"type": "Container", "min": {"cpu": "600m"}}
+    limit_range = {"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": [limits]}}
+    limit_range["metadata"] = {"name": "least", "namespace": "default"}
+    other = make.pod("other", node_name="b", cpu="3500m")
+    objects = (make.node("b"), other, make.pod("web"))
+    lowered = {"b": ["lower the cpu request by 500m to 500m"]}
+    assert explained("pod/web", *objects)["remedies"] == lowered
+    found = explained("pod/web", *objects, limit_range)
+    assert found["remedies"] == {"b": ["delete pod default/other"]}
+
+
 def test_no_remedy_deletes_a_pod_that_needs_its_place_again(explained, make):
     """Its controller or kubelet would create it again, there or before the explained pod."""
     web = make.pod("web")

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 import yaml
-from tests.unit.whatif.planner.conftest import budget, deployment, job_of
+from tests.unit.whatif.planner.conftest import budget, deployment, job_of, least_cpu
 
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.framework.profile import PointPlugins, Profile
@@ -54,6 +54,19 @@ def fitted(snapshot):
         return fit(model, source, NoProgress(), pods_max, preempts=preempts)
 
     return fit_pods
+
+
+def autoscaler(most):
+    """A HorizontalPodAutoscaler of deploy/default/web."""
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "maxReplicas": most,
+        },
+    }
 
 
 def quota(**hard):
@@ -448,16 +461,7 @@ def test_replicas_that_a_paused_deployment_never_created_do_not_count(snapshot, 
 )
 def test_the_answer_says_that_an_autoscaler_allows_fewer_replicas(snapshot, make, most, findings):
     """Four more pods fit beside the first."""
-    autoscaler = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "maxReplicas": most,
-        },
-    }
-    read = snapshot(make.node(), make.workload(replicas=1), autoscaler)
+    read = snapshot(make.node(), make.workload(replicas=1), autoscaler(most))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
     model = ClusterModel(read, SchedulerConfig())
     found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
@@ -544,6 +548,18 @@ def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make, cpu, c
     model = ClusterModel(read, SchedulerConfig())
     found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
     assert [one["change"] for one in found["refusals"]] == [change]
+
+
+@pytest.mark.parametrize(
+    ("least", "change"),
+    [("1", "n: lower the cpu request by 500m to 1"), ("1100m", "n: delete pod default/used")],
+)
+def test_no_change_lowers_a_request_below_a_minimum(fitted, make, least, change):
+    """The LimitRange refuses pods that request less than `least`."""
+    used = make.pod("used", node_name="n", cpu="3")
+    web = make.workload(cpu="1500m", replicas=0)
+    found = fitted("deploy/web", make.node(), used, least_cpu(least), web)
+    assert [one.change for one in found.refusals] == [change]
 
 
 @pytest.mark.parametrize("revision", ["\u00b2", "9" * 5_000], ids=["superscript", "long"])
@@ -974,10 +990,18 @@ def test_the_error_about_a_pod_group_names_one_of_its_pods(fitted, make, api_ver
     [
         ("deploy", False, "a: scale down deploy/default/web until pod default/web-1-0 is gone"),
         ("deploy", True, "add a node like a"),
+        (
+            "deploy and hpa",
+            False,
+            (
+                "a: scale down deploy/default/web until pod default/web-1-0 is gone "
+                "(HorizontalPodAutoscaler default/web may scale it up again)"
+            ),
+        ),
         ("job", False, "a: wait until pod default/j-0 is gone"),
         ("", False, "a: delete pod default/alone"),
     ],
-    ids=["Deployment", "a new node would do", "Job", "no controller"],
+    ids=["Deployment", "a new node would do", "autoscaled", "Job", "no controller"],
 )
 def test_no_change_deletes_a_pod_that_its_controller_creates_again(
     fitted, make, owner, elsewhere, change
@@ -985,6 +1009,7 @@ def test_no_change_deletes_a_pod_that_its_controller_creates_again(
     """The new pod needs the room of the only pod on a, and may not run on a new node."""
     others = {
         "deploy": deployment(make, "web", ["a"], cpu="4"),
+        "deploy and hpa": [*deployment(make, "web", ["a"], cpu="4"), autoscaler(2)],
         "job": job_of(make, "a"),
         "": [make.pod("alone", node_name="a", cpu="4")],
     }[owner]

@@ -63,8 +63,8 @@ def _limited(attributes: AdmissionAttributes, storage: Storage) -> Json:
     ranges = list(storage.items(LIMIT_RANGE, namespace))
     if kind is POD and attributes.is_new:
         obj = with_default_resources(obj, ranges)
-    for limits in map(_items, ranges):
-        problems = list(dict.fromkeys(_problems(kind, obj, limits)))
+    for one in ranges:
+        problems = range_problems(kind, obj, one)
         if problems:
             reason = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
             raise forbidden(kind, namespace, obj["metadata"]["name"], reason)
@@ -146,6 +146,11 @@ def _filled(container: Json, defaults: dict[str, Json], type_name: str, notes: l
 
 
 # --- refusals ------------------------------------------------------------------------------
+
+
+def range_problems(kind: Kind, obj: Json, limit_range: Json) -> list[str]:
+    """Return how `obj`, an object of `kind` with its defaults, violates `limit_range`."""
+    return list(dict.fromkeys(_problems(kind, obj, _items(limit_range))))
 
 
 def without_own_amounts(message: str) -> str:

@@ -39,19 +39,21 @@ def find_remedy(  # noqa: PLR0913 - what a remedy depends on
     keeps: Callable[[PodInfo], bool] | None = lambda _: False,
     kept_selector: Mapping[str, str] = MappingProxyType({}),
     correction: SelectorCorrection | None = None,
+    admits: Callable[[Pod], bool] = lambda _: True,
 ) -> Remedy | None:
     """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
     The changes do not delete pods for which `keeps` returns True. If `keeps` is None, the changes
     delete no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector. If the pod's
     node selector has typing errors, their `correction` is tried instead of changes of node labels.
+    `admits` returns whether admission would admit the changed pod; other changes are not tried.
 
     The result is a single change if one change is enough. Returns None if the search finds no
     remedy. Also returns None if the pod requires a different operating system or architecture.
     """
     if not _could_run(pod.pod, node):
         return None
-    search = _Search(framework, pod, node.name, keeps, kept_selector, correction)
+    search = _Search(framework, pod, node.name, keeps, kept_selector, correction, admits)
     chain: list[RemedyChange] = []
     rejection: Status | None = status
     while rejection is not None and len(chain) < _CHAIN_MAX:
@@ -72,6 +74,7 @@ class _Search(NamedTuple):
     keeps: Callable[[PodInfo], bool] | None
     kept_selector: Mapping[str, str]
     correction: SelectorCorrection | None
+    admits: Callable[[Pod], bool]
 
     def next_change(
         self, status: Status, chain: list[RemedyChange]
@@ -106,16 +109,19 @@ class _Search(NamedTuple):
                 return [self.correction.change_of(changed.pod)]
             deletes = self.keeps is not None
             found: Iterator[RemedyChange] = filter(
-                self._keeps_selector,
+                self._is_allowed,
                 proposals(self.framework, changed, node, status, deletes=deletes),
             )
             if self.keeps is not None:
                 found = _without_deleting(self.keeps, found)
             return list(islice(found, _TRIED_MAX))
 
-    def _keeps_selector(self, change: RemedyChange) -> bool:
+    def _is_allowed(self, change: RemedyChange) -> bool:
+        """Return whether admission admits the changed pod, and leaves the change as it is."""
+        if change.pod is None:
+            return True
         kept = self.kept_selector.items() & self.pod.pod.spec.node_selector.items()
-        return change.pod is None or kept <= change.pod.spec.node_selector.items()
+        return kept <= change.pod.spec.node_selector.items() and self.admits(change.pod)
 
 
 def _could_run(pod: Pod, node: NodeInfo) -> bool:

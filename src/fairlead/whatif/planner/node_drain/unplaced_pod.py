@@ -56,6 +56,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     Unplaced,
     blocker_of,
 )
+from fairlead.whatif.planner.refusal import within_limit_ranges
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 
 # maximum number of nodes for which a remedy is searched; each search takes milliseconds
@@ -223,6 +224,7 @@ class _Trials:
         """
         model = self.planner.model
         built, selector = model.profile_of(pod), model.runtime_class_selector(pod.pod)
+        admits = within_limit_ranges(model, pod.pod)
         diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
         owner = controller_of(pod.pod.metadata)
         is_mutable = owner is None or owner.kind != JOB.kind
@@ -231,8 +233,9 @@ class _Trials:
         for one in others[:_NODES_MAX]:
             status = diagnosis.status_of(one.row)
             remedy = find_remedy(
-                built.framework, pod, one, status, keeps=None, kept_selector=selector
-            )
+                built.framework, pod, one, status,
+                keeps=None, kept_selector=selector, admits=admits,
+            )  # fmt: skip
             if remedy is None or not _is_plausible(remedy, pod.pod, one.node):
                 continue
             if is_mutable or not _changes_pod(remedy):

@@ -891,6 +891,14 @@ def test_no_change_lowers_a_request_by_more_than_half(planner, make, used, is_pr
     assert ("lower the cpu request" in found.edit) == is_proposed
 
 
+@pytest.mark.parametrize(("least", "is_proposed"), [("2", True), ("3", False)])
+def test_no_change_lowers_a_request_below_a_minimum(planner, make, least, is_proposed):
+    nodes = [make.node("a"), make.node("b"), make.pod("other", node_name="b", cpu="2")]
+    made = planner(*nodes, *deployment(make, "db", ["a"], cpu="4"), least_cpu(least))
+    [found] = unplaced_blockers(made, made.empty("a"), new_nodes=False)
+    assert ("lower the cpu request" in found.edit) == is_proposed
+
+
 @pytest.mark.parametrize(("labels", "is_proposed"), [({}, True), ({"pool": "small"}, False)])
 def test_no_change_gives_another_value_to_a_label_of_a_node(planner, make, labels, is_proposed):
     nodes = [make.node("a", pool="large"), make.node("b", **labels)]
