@@ -63,6 +63,8 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     pace_table,
     pending_table,
     placed_drains,
+    single_findings,
+    stopped_by,
     unsafe_because,
     unsafe_findings,
 )
@@ -571,6 +573,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         if len(found.removable) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")
+        sentences += single_findings(stopped_by(best))
     elif found.plan.runs:
         sentences += unsafe_findings(found.plan.runs)
     sentences += order_findings(found.plan.drains)

@@ -95,6 +95,20 @@ def test_pods_of_the_emptiest_nodes_move_to_the_other_nodes(planner, make):
     assert len(found.needed) == 2
 
 
+def test_the_answer_names_the_workloads_that_stop(planner, experiment, make):
+    """Both pods of web and the pod of one move; only one has no other ready pod."""
+    objects = [*map(make.node, NODES[:2]), *deployment(make, "web", ["a", "b", "b"])]
+    objects += deployment(make, "one", ["a"])
+    made = planner(*objects)
+    found = consolidated(made, limit=1)
+    run_plan(found.plan, experiment(*objects), NoProgress())
+    answer = consolidate_answer(found, made.model, "dump.json", ())
+    assert answer.findings[:2] == (
+        "Drain it. This takes 30s.",
+        "deploy/default/one has one replica and will stop while its pod moves.",
+    )
+
+
 def test_a_chosen_node_that_cannot_be_emptied_is_not_called_blocked(planner, make):
     """Node c takes the pod of only one of the nodes; kubectl needs a flag for each of them."""
     nodes = [make.node(name, cpu="4") for name in "abc"]

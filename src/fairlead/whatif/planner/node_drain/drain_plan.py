@@ -47,7 +47,7 @@ from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.next_step import NextStep
-from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import Changes, ClusterModel, moves_with_drain
 from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
@@ -591,6 +591,7 @@ def drain_answer(
     )
     findings = (
         *safe_findings(best),
+        *single_findings(stopped_by(best)),
         *negative_findings(best or next(iter(plan.runs), None)),
         *image_findings(best),
         *_alone_findings(plan),
@@ -796,6 +797,22 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
             f"During the drains, {which} keeps a ready pod and no disruption budget is breached."
             f"{again}"
         )
+
+
+def stopped_by(run: DrainRun | None) -> list[tuple[WorkloadRef, int]]:
+    """Return the workloads that have no ready pod for a time in `run`, with their wanted pods."""
+    return [] if run is None else [(one.workload, one.wanted) for one in run.stopped]
+
+
+def single_findings(stops: Iterable[tuple[WorkloadRef, int]]) -> Iterator[str]:
+    """Yield a sentence about the workloads that stop because they have one replica, if any.
+
+    `stops` contains the workloads that have no ready pod for a time, each with its wanted pods.
+    """
+    single = [str(workload) for workload, wanted in stops if wanted == 1]
+    if single:
+        have, its = ("has", "its pod moves") if len(single) == 1 else ("have", "their pods move")
+        yield f"{listed(single)} {have} one replica and will stop while {its}."
 
 
 def negative_findings(run: DrainRun | None) -> Iterator[str]:

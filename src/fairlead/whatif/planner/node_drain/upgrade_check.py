@@ -58,6 +58,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     refusal_findings,
     run_tables,
     safe_findings,
+    single_findings,
     unsafe_because,
     wait_findings,
     wait_table,
@@ -422,10 +423,7 @@ def _findings(
     yield from wait_findings(plan)
     yield from order_findings(plan.drains)
     yield from command_findings(plan)
-    single = [str(one.workload) for one in stops if one.wanted == 1]
-    if single:
-        have, its = ("has", "its pod moves") if len(single) == 1 else ("have", "their pods move")
-        yield f"{listed(single)} {have} one replica and will stop while {its}."
+    yield from single_findings((one.workload, one.wanted) for one in stops)
 
 
 def _cordoned_findings(plan: DrainPlan, run: DrainRun | None) -> Iterable[str]:

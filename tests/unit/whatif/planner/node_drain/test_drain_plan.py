@@ -1063,6 +1063,8 @@ def test_the_answer_says_what_a_safe_drain_guarantees(planner, experiment, make,
     run_plan(plan, experiment(*objects), NoProgress())
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     assert found["findings"][0].startswith(says)
+    stops = "deploy/default/one has one replica and will stop while its pod moves."
+    assert (stops in found["findings"]) == (nodes == ["a"])
 
 
 @pytest.mark.parametrize(
