@@ -52,6 +52,7 @@ from fairlead.whatif.planner.node_drain.drain_run import DrainRun
 from fairlead.whatif.planner.plan_note import error_notes, rules_notes, with_simulation
 from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.run_note import unchecked_notes
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifests, entries_of
@@ -84,16 +85,17 @@ class PlanInput:
             *error_notes(self.model.errors),
             *rules_notes(self.model),
             *self.input_notes,
+            *unchecked_notes(self.model.unchecked, self.snapshot.manifests),
         )
 
     def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:
         """Return `notes` and the notes of `experiment`; `runs` are its simulations of drains.
 
-        The failed calls of extenders are noted for one run only, because the others are similar.
+        The rules that were not applied are noted for one run only, because the others are similar.
         """
-        failed = next((run.extender_notes for run in runs if run.extender_notes), ())
+        rules = next((run.rule_notes for run in runs if run.rule_notes), ())
         notes = with_simulation(self.notes) if runs else self.notes
-        return (*notes, *failed, *experiment.notes)
+        return (*notes, *rules, *experiment.notes)
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
         """Return notes about autoscalers that are not simulated; see `unsimulated_in_plan`."""

@@ -531,7 +531,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     notes: tuple[str, ...] = ()
     # The `notes` about images that may be unable to run on the nodes of their pods.
     image_notes: tuple[str, ...] = ()
-    extender_notes: tuple[str, ...] = ()  # the `notes` about failed calls of extenders
+    # The `notes` about failed calls of extenders, and about checks that admission skipped.
+    rule_notes: tuple[str, ...] = ()
     # The workloads whose pods changed.
     workloads: Mapping[WorkloadRef, WorkloadReadiness] = field(default_factory=dict)
     workloads_total: int = 0  # the number of all workloads

@@ -133,7 +133,7 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     notes += (*words, *([_endless_words(endless)] if endless else []))
     completed.guessed_schedulers |= _guessed_schedulers(model, completed)
     if words and (placed := _placed(model, completed)):
-        notes += (f"{counted(placed, 'pending pod')} of the dump got a node first.",)
+        notes += (f"{counted(placed, 'pending pod')} got a node first.",)
     preempted = finished.preempted
     if words:
         notes += _preempted_words(finished)

@@ -56,6 +56,7 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.simulation import Unchecked
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
@@ -491,6 +492,11 @@ class ClusterModel:
     def store(self) -> Store:
         """The store behind the model, with the objects of the snapshot."""
         return self._world.store
+
+    @property
+    def unchecked(self) -> Unchecked:
+        """The checks that admission has skipped for the objects of `create`."""
+        return self._world.admission.unchecked
 
     def stop_exit_code(self, pod: Pod) -> int:
         """Return the exit code that the containers of the terminating `pod` have in a simulation.

@@ -26,6 +26,8 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 class WaitingPodCounts(Struct):
     """Counts of the waiting pods of a snapshot: `placed` pods, and pods still `without_node`.
 
+    After a change of the cluster, new pods of the change can be among them.
+
     `preempted` is the number of running pods that were preempted. `lost` is the number of these
     pods that have no node at the end.
     """
@@ -41,10 +43,10 @@ class WaitingPodCounts(Struct):
         if not (self.placed or self.without_node):
             return ""
         if self.placed:
-            text = f"{counted(self.placed, 'pending pod')} of the dump got a node first"
+            text = f"{counted(self.placed, 'pending pod')} got a node first"
             text += f"; {self.without_node:,} found none" if self.without_node else ""
         else:
-            text = f"{counted(self.without_node, 'pending pod')} of the dump found no node"
+            text = f"{counted(self.without_node, 'pending pod')} found no node"
         preempted = f" {preemption_words(self.preempted, self.lost)}" if self.preempted else ""
         return f"{text}.{preempted}"
 

@@ -154,6 +154,7 @@ from fairlead.whatif.run.run_note import (
     ignored_call_note,
     ignored_notes,
     missing_class_notes,
+    unchecked_notes,
 )
 from fairlead.whatif.snapshot.api_refusal import as_input_error, malformed_object, refusal_of
 from fairlead.whatif.snapshot.samples import samples
@@ -761,7 +762,7 @@ class ExperimentRun:
                 *self._pending_notes(pods.values()),
             ),
             image_notes=image_notes,
-            extender_notes=tuple(self._ignored_call_notes()),
+            rule_notes=(*self._ignored_call_notes(), *self._admission_notes()),
             workloads=workloads,
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
@@ -1048,14 +1049,11 @@ class ExperimentRun:
             yield from self._recommended.notes(since)
         steps, outage = self._experiment.steps, self._recorder.outage
         yield from held_namespaces(steps, self._world.store, outage.is_serving)
-        unchecked = self._world.admission.unchecked
-        is_dump = any(one.ref.uid for one in samples(self._experiment.initial))
-        if unchecked.plugins and is_dump:
-            lacking = ", ".join(f"{one} ({plugin})" for one, plugin in unchecked.plugins.items())
-            yield f"Admission could not check new objects, because the dump lacks {lacking}."
-        if unchecked.webhooks:
-            names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
-            yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."
+        yield from self._admission_notes()
+
+    def _admission_notes(self) -> Iterator[str]:
+        """Yield notes about the checks that admission skipped."""
+        yield from unchecked_notes(self._world.admission.unchecked, self._experiment.initial)
 
     def _ignored_call_notes(self) -> Iterator[str]:
         """Yield a note for each extender with calls that failed and were ignored."""

@@ -11,6 +11,7 @@ from fairlead.api.objects import PersistentVolumeClaim, Pod
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.admission.simulation import Unchecked
 from fairlead.apiserver.kind import (
     DEVICE_TAINT_RULE,
     NAMESPACE,
@@ -33,6 +34,20 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _NAMED_MAX: Final = 3
+
+
+def unchecked_notes(unchecked: Unchecked, manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield notes about the checks that admission skipped.
+
+    If `manifests` come from files and not from a cluster, missing objects are not noted: users
+    leave them out on purpose.
+    """
+    if unchecked.plugins and any(one.ref.uid for one in samples(manifests)):
+        lacking = ", ".join(f"{one} ({plugin})" for one, plugin in unchecked.plugins.items())
+        yield f"Admission could not check new objects, because the dump lacks {lacking}."
+    if unchecked.webhooks:
+        names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
+        yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."
 
 
 def deleted_namespaces(steps: Iterable[ScriptedStep]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Planning commands say that pending pods of the dump preempt other pods before the plan begins."""
+"""Planning commands say that pending pods preempt other pods before the plan begins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_note_states_how_many_pods_are_preempted_before_the_plan(command, tmp_
     dump.write_text(json.dumps({"items": [*nodes, *running, small, pending], "kind": "List"}))
     run([command, str(dump), "-o", "json"])
     note = (
-        "1 pending pod of the dump got a node first. 1 pod of lower priority is preempted and "
+        "1 pending pod got a node first. 1 pod of lower priority is preempted and "
         "finds no other node."
     )
     assert note in json.loads(capsys.readouterr().out)["notes"]

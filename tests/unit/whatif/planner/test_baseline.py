@@ -54,7 +54,7 @@ def test_pending_pods_that_get_a_node_meanwhile_are_counted(snapshot, make, base
     """A pod that fits no node is not counted, nor are the created pods."""
     pending = [make.pod("small", owner="rs"), make.pod("large", owner="rs", cpu="9")]
     base = baseline(snapshot(make.node("a"), make.workload(replicas=2), *pending))
-    assert "1 pending pod of the dump got a node first." in base.notes
+    assert "1 pending pod got a node first." in base.notes
     unneeded = baseline(snapshot(make.node("a"), make.workload(replicas=2)))
     assert not any("pending pod" in note for note in unneeded.notes)
 

@@ -138,7 +138,7 @@ def test_pending_pods_that_fit_nowhere_are_counted(snapshot, make):
     model = ClusterModel(read, SchedulerConfig())
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
     answer = fit_answer(fit(model, source, NoProgress()), source, model, "dump", ())
-    assert answer.findings[1:] == ("1 pending pod of the dump found no node.",)
+    assert answer.findings[1:] == ("1 pending pod found no node.",)
 
 
 def test_waiting_pods_preempt_as_the_scheduler_does(fitted, make):

@@ -191,7 +191,8 @@ class DrainRun(Struct, frozen=True):
     # Whether a Job had no ready pod for a time because its pods were displaced. Workloads of other
     # kinds whose pods end by themselves count as Jobs.
     stops_jobs: bool = False
-    extender_notes: tuple[str, ...] = ()  # names the extenders with failed calls that were ignored
+    # Name the extenders with failed calls that were ignored, and the checks that admission skipped.
+    rule_notes: tuple[str, ...] = ()
     # Pods with a negative priority that have no node at the end. They exist to give way to other
     # pods, so they are not in `pending`. This includes pods that a StatefulSet creates only when
     # its other pods have a node; these are not in `uncreated`.
@@ -537,7 +538,7 @@ def _drain_run(
         outcome.image_notes,
         len(outcome.evicted) - len({one.pod.key for one in outcome.evicted}),
         _stops_jobs(outcome),
-        outcome.extender_notes,
+        outcome.rule_notes,
         tuple(sorted((*ignored, *later))),
         not negative.isdisjoint(without_pods),
     )
