@@ -44,7 +44,11 @@ from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
     NOT_ENOUGH,
     NOT_ON_THIS_NODE,
 )
-from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED, REPELLED_BY_EXISTING
+from fairlead.engine.plugins.inter_pod_affinity.filter import (
+    NOT_ATTRACTED,
+    REPELLED,
+    REPELLED_BY_EXISTING,
+)
 from fairlead.engine.plugins.inter_pod_affinity.filter import STATUSES as STATUSES_OF_AFFINITY
 from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.plugins.node_ports import CONFLICT
@@ -77,6 +81,8 @@ RULED_OUT: Final = "node(s) didn't "
 # Messages that a caller may ignore, see `new_nodes_for`.
 SPREAD: Final = SPREAD_MISMATCH
 APART: Final = _REPELLED
+# The message about required affinity to other pods.
+TOGETHER: Final = STATUSES_OF_AFFINITY[NOT_ATTRACTED].message
 # Two reasons that depend only on the labels of a node, and the reason for cordoned nodes.
 _BY_LABEL: Final = frozenset(
     {MISMATCH.message, STATUSES[NODE_CONFLICT].message, UNSCHEDULABLE.message}
@@ -171,7 +177,7 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
         return not node.is_tainted or admits or (lack_only_room and node.is_schedulable)
 
     rooms = [
-        (node.name, {**_room(node), **_device_room(runs[node.name], held), **apart})
+        (node.name, {**empty_room(node), **_device_room(runs[node.name], held), **apart})
         for node in nodes
         if suit or node.name in known_to_fit or (is_open(node) and not ruled_out)
     ]
@@ -218,7 +224,7 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
     one of them. The sum of their requests would fit into 2 copies.
     """
     pending, nodes = list(pending), list(nodes)
-    requests, room = [_with_pod(pod.requests) for pod in pending], _room(like)
+    requests, room = [_with_pod(pod.requests) for pod in pending], empty_room(like)
     offered = _offered(requests, room)
     smallest = {name: min(one.get(name, 0) for one in requests) for name in offered}
     waiting = len(requests)
@@ -235,7 +241,7 @@ def least_by_sum(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
     The bound is 1 if `pending` is empty. In another run, the present pods may be on other nodes.
     This does not change the sum, but may change how many whole pods fit.
     """
-    requests, room = [_with_pod(pod.requests) for pod in pending], _room(like)
+    requests, room = [_with_pod(pod.requests) for pod in pending], empty_room(like)
     offered = _offered(requests, room)
     lacking = {name: sum(one.get(name, 0) for one in requests) for name in offered}
     for node in nodes:
@@ -461,7 +467,7 @@ def _with_pod(requests: Amounts) -> Amounts:
     return {**requests, "pods": 1}
 
 
-def _room(node: NodeEnd) -> Amounts:
+def empty_room(node: NodeEnd) -> Amounts:
     """Return the allocatable amounts of `node` minus the requests of its static and daemon pods."""
     room = Counter(node.allocatable)
     for pod in node.pods:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.next_steps.breached_budget import add_replicas
@@ -145,6 +146,15 @@ def _name_absent_labels(context: StepContext) -> Iterator[NextStep]:
     return name_absent_labels(context)
 
 
+def _name_sizes(context: StepContext) -> Iterator[NextStep]:
+    if not any(INSUFFICIENT in one.reason for one in context.answer.difference.pending):
+        return iter(())
+    # Imported here, because most changes leave no pod pending for this reason.
+    from fairlead.whatif.next_steps.node_size import name_sizes  # noqa: PLC0415
+
+    return name_sizes(context)
+
+
 def _raise_limits(context: StepContext) -> Iterator[NextStep]:
     autoscaling = context.answer.changed.autoscaling
     if autoscaling is None or not autoscaling.limits:
@@ -248,6 +258,15 @@ _MOVE_REPLICA_LIMITS: Final = _Row(_move_replica_limits, tries=True)
 _RAISE_QUOTAS: Final = _Row(_raise_quotas, tries=True)
 _ADD_NODES: Final = _Row(_add_nodes, tries=True)
 _RAISE_LIMITS: Final = _Row(_raise_limits, tries=True)
+# The rows about pods without a place, whatever their priority is.
+_FIND_PLACES: Final = (
+    _ADD_NODES,
+    _RAISE_LIMITS,
+    _Row(_relax_spread, tries=True),
+    _Row(_name_volumes),
+    _Row(_name_absent_labels),
+    _Row(_name_sizes),
+)
 _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.REFUSED: (_Row(add_flags),),
     OutcomeKind.UNDRAINED: (_Row(allow_evictions, tries=True),),
@@ -256,11 +275,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.PENDING: (
         _Row(_allow_unavailable_pods, tries=True),
         _Row(_note_forced_rollback),
-        _ADD_NODES,
-        _RAISE_LIMITS,
-        _Row(_relax_spread, tries=True),
-        _Row(_name_volumes),
-        _Row(_name_absent_labels),
+        *_FIND_PLACES,
     ),
     OutcomeKind.ERROR: (_RAISE_QUOTAS,),
     OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),
@@ -277,7 +292,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
         _Row(shorten_failures, tries=True),
         _Row(_shorten_waits, tries=True),
     ),
-    OutcomeKind.NEGATIVE_PRIORITY_PENDING: (_ADD_NODES, _RAISE_LIMITS),
+    OutcomeKind.NEGATIVE_PRIORITY_PENDING: _FIND_PLACES,
 }
 
 

@@ -24,6 +24,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     APART,
     RULED_OUT,
     SPREAD,
+    TOGETHER,
     NewNodes,
     fits,
     free_room,
@@ -318,6 +319,8 @@ def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
         why = f"{which} because of topology spread constraints."
     elif len(_kept_off(first, APART)) == len(pending):
         why = ", because of required anti-affinity."
+    elif len(_kept_off(first, TOGETHER)) == len(pending):
+        why = ", because of required affinity to other pods."
     return f"With {nodes}, {pods} pending, too{why}"
 
 

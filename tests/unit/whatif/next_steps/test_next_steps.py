@@ -549,6 +549,54 @@ def test_labels_that_the_change_requires_and_no_node_has_are_named(snapshot, mak
     assert note in answer.changed.notes
 
 
+@pytest.mark.parametrize(
+    ("resources", "tainted_cpu", "problem"),
+    [
+        ("cpu=9", "4", "no node is large enough: a pod requests 9 cpu, and the largest has 4"),
+        (
+            "cpu=3900m",
+            "4",
+            (
+                "no node is large enough: a pod requests 3900m cpu, and the largest has 3500m "
+                "beside the pods of DaemonSets and static pods"
+            ),
+        ),
+        (
+            "cpu=9",
+            "64",
+            (
+                "no node that admits them is large enough: a pod requests 9 cpu, and the largest "
+                "has 4"
+            ),
+        ),
+        ("cpu=3", "4", ""),
+        ("nvidia.com/gpu=1", "4", "they request nvidia.com/gpu, which no node has"),
+    ],
+    ids=["larger", "with a daemon pod", "larger than untainted nodes", "full", "no such resource"],
+)
+def test_requests_that_exceed_the_size_of_every_node_are_named(
+    snapshot, make, resources, tainted_cpu, problem
+):
+    """A copy of a node would not help such a pod, so no new node is suggested."""
+    agents = [make.pod(f"agent-{name}", node_name=name, cpu="500m") for name in "ab"]
+    for agent in agents:
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "ds"}
+        agent["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    tainted = make.node("b", cpu=tainted_cpu)
+    if tainted_cpu != "4":
+        tainted["spec"] = {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
+    filler = make.pod("filler", node_name="a", cpu="2")
+    more = [make.pod("more", node_name="b", cpu="2")]
+    web = make.workload(replicas=1, cpu="100m")
+    dump = snapshot(make.node("a"), tainted, *agents, filler, *more, web)
+    answer = what_if(dump, ClusterChange(set_resources=(f"deploy/web={resources}",)))
+    assert answer.difference.pending
+    notes = [one for one in answer.changed.notes if "are pending because" in one]
+    expected = f"Pods of deploy/default/web are pending because {problem}."
+    assert notes == ([expected] if problem else [])
+    assert any("--add-nodes" in step.code for step in answer.next_steps) == (not problem)
+
+
 def test_a_number_of_new_nodes_above_the_lower_bound_may_be_too_high(snapshot, make):
     """Pods of 3 CPU wait, and a small pod; each new node has 4 CPU."""
     nodes = [make.node("a", cpu="4"), make.node("b", cpu="2")]
@@ -1977,6 +2025,39 @@ def test_a_constraint_that_the_question_edits_is_not_edited_again(snapshot, spre
     answer = what_if(snapshot(*spread), change)
     assert CONSTRAINT in answer.changed.notes[0]
     assert not any("--set" in step.code for step in answer.next_steps)
+
+
+def test_spread_constraints_of_pods_with_a_negative_priority_are_edited_too(snapshot, spread):
+    low = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": -10}
+    low["metadata"] = {"name": "low"}
+    for one in spread:
+        if one["kind"] == "ReplicaSet":
+            one["spec"]["template"]["spec"]["priorityClassName"] = "low"
+        elif one["kind"] == "Pod":
+            one["spec"] |= {"priorityClassName": "low", "priority": -10}
+    change = ClusterChange(drain=("topology.kubernetes.io/zone=1",))
+    answer = what_if(snapshot(*spread, low), change)
+    assert answer.verdict.findings[0].kind is OutcomeKind.NEGATIVE_PRIORITY_PENDING
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    again = what_if(snapshot(*spread, low), with_edit(change, step))
+    assert len(again.difference.pending) < len(answer.difference.pending)
+
+
+def test_a_note_says_that_new_nodes_lack_the_pods_of_a_required_affinity(snapshot, make):
+    """Each pod of web needs a pod of cache on its node, and node a is full."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "cache"}}}
+    rule = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    cache = make.pod("cache", node_name="a", cpu="1")
+    cache["metadata"]["labels"] = {"app": "cache"}
+    web = make.workload("ReplicaSet", "web", replicas=1, cpu="2", affinity=rule)
+    nodes = [make.node(name, **{HOSTNAME: name}) for name in "ab"]
+    answer = what_if(snapshot(*nodes, cache, web), ClusterChange(scale=("rs/web=3",)))
+    assert len(answer.difference.pending) == 2
+    assert (
+        "With one more node like a, 2 pods stay pending, too, because of required affinity to "
+        "other pods."
+    ) in answer.changed.notes
+    assert not answer.next_steps
 
 
 def test_required_anti_affinity_that_keeps_pods_pending_is_named(snapshot, make):

@@ -1,0 +1,73 @@
+"""Notes about pending pods that are larger than every node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from fairlead.api.json import text
+from fairlead.api.quantity import amount_text
+from fairlead.apiserver.kind import DEVICE_CLASS
+from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT
+from fairlead.whatif.next_steps.new_nodes import empty_room
+from fairlead.whatif.next_steps.node_kinds import NodeAdmission
+from fairlead.whatif.next_steps.step_context import StepContext
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.scheduling_message import reasons_of
+
+_NAMED_MAX: Final = 2  # workloads with a note of their own
+
+
+def name_sizes(context: StepContext) -> Iterator[NextStep]:
+    """Add notes to `context.causes` about pending pods that no node could run; yield no step.
+
+    Labels and taints of some nodes may admit the pod. It requests more than the largest of these
+    nodes has, even if this node runs only static pods and pods of DaemonSets. So a copy of a
+    present node would not help the pod. There are no notes if an autoscaler acts, because it may
+    add larger nodes.
+    """
+    answer = context.answer
+    if answer.changed.autoscaling is not None:
+        return
+    provided = {
+        text(one.value, "spec", "extendedResourceName")
+        for one in context.manifests
+        if one.kind is DEVICE_CLASS
+    }
+    first = {pod.workload: pod for pod in answer.difference.pending if not pod.belongs_to_node}
+    admission = NodeAdmission(first, context)
+    found = []
+    for ref, pod in first.items():
+        admitting = [one for one in answer.changed.nodes if admission.admits(one, ref)]
+        which = "" if len(admitting) == len(answer.changed.nodes) else " that admits them"
+        if problem := next(_problems(pod, admitting, which, provided), ""):
+            found.append(f"Pods of {ref} are pending because {problem}")
+    context.causes.extend(found[:_NAMED_MAX])
+    yield from ()
+
+
+def _problems(
+    pod: PodEnd, nodes: Sequence[NodeEnd], which: str, provided: Collection[str]
+) -> Iterator[str]:
+    """Yield a clause for each resource of which `pod` requests more than one of `nodes` has.
+
+    `which` restricts the word "node" to `nodes`. The devices of a DeviceClass provide the resources
+    `provided`, of which nodes may have no amount.
+    """
+    for name, amount in pod.requests.items():
+        is_short = f"{INSUFFICIENT} {name}" in reasons_of(pod.reason)
+        if not is_short or name in provided or not nodes:
+            continue
+        largest = max(one.allocatable.get(name, 0) for one in nodes)
+        empty = max(empty_room(one).get(name, 0) for one in nodes)
+        if not largest:
+            yield f"they request {name}, which no node{which} has."
+        elif amount > empty:
+            beside = "" if amount > largest else " beside the pods of DaemonSets and static pods"
+            most = amount_text(name, largest if amount > largest else empty)
+            yield (
+                f"no node{which} is large enough: a pod requests "
+                f"{amount_text(name, amount)} {name}, and "
+                f"the largest has {most}{beside}."
+            )
