@@ -182,7 +182,10 @@ def _helped(change: _Change) -> str:
     if change.instead:
         more = len(change.instead)
         text += f" or {next(iter(change.instead)) if more == 1 else f'{more:,} others'}"
-    return text if change.alone else f"{text} (not enough alone)"
+    if not change.alone:
+        return f"{text} (not enough alone)"
+    is_for_some = not change.instead and len(change.alone) < len(nodes)
+    return f"{text} (enough alone for {few_or_count(change.alone)})" if is_for_some else text
 
 
 def no_change_findings(blockers: Iterable[Blocker]) -> Iterator[str]:

@@ -132,10 +132,11 @@ def _limits(plan: DrainPlan) -> str:
     command = f"fairlead drain-plan {plan.snapshot} --nodes NODE"
     if not plan.drains:
         return f"{command} also looks for changes that would unblock a node."
+    also = " or looks for changes that would unblock the node" if plan.blockers else ""
     return (
         f"This answer checks only budgets, room, Jobs and admission. {command} also simulates the "
-        "drain. To drain several nodes, name all of them, because their pods may need the same "
-        "room."
+        f"drain{also}. To drain several nodes, name all of them, because their pods may need the "
+        "same room."
     )
 
 

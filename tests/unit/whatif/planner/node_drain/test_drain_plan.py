@@ -654,7 +654,7 @@ def test_an_edit_that_is_not_sufficient_for_any_node_has_a_remark(planner, make)
     ]
     for nodes, helps, alone in (
         (["a"], "a (not enough alone)", []),
-        (["a", "b"], "2 nodes", ["b"]),
+        (["a", "b"], "2 nodes (enough alone for b)", ["b"]),
     ):
         found = drain_answer(plan_of(planner(*objects), nodes), "dump.yaml", ()).to_json()
         [row] = [row for row in found["edits"] if row["edit"] == RELAXED]

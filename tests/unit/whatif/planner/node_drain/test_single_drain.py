@@ -293,11 +293,18 @@ def test_no_is_the_answer_if_no_node_can_be_drained(planner, make):
     [
         pytest.param("1", "simulates the drain", id="drainable"),
         pytest.param("3", "looks for changes that would unblock a node", id="blocked"),
+        pytest.param(
+            "4",
+            "simulates the drain or looks for changes that would unblock the node",
+            id="one is drainable",
+        ),
     ],
 )
 def test_the_command_for_one_node_names_the_dump(snapshot, make, cpu, does):
     nodes = (make.node(name, cpu="4") for name in NODES)
-    objects = snapshot(*nodes, *deployment(make, "web", NODES, cpu=cpu))
+    web = deployment(make, "web", NODES if cpu != "4" else ["a"], cpu=cpu)
+    small = deployment(make, "small", ["b", "c"]) if cpu == "4" else ()
+    objects = snapshot(*nodes, *web, *small)
     model = ClusterModel(replace(objects, arguments=("prod.json",)), SchedulerConfig())
     made = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     answer = single_drain_answer(check_alone(made, NODES, "prod.json", NoProgress()), "", ())
