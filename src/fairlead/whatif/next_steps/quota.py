@@ -131,6 +131,18 @@ def _workloads(refused: Collection[WorkloadRef]) -> str:
     return names[0] if len(names) == 1 else f"{len(names):,} workloads"
 
 
+def refusal_words(tried: Effect) -> str:
+    """Return the end of a step whose trial `tried` leaves pods missing because of quotas, or "".
+
+    Example: `; quota/shop/web refuses pods`.
+    """
+    names = {_quota(one) for one in tried.lasting_errors if one.missing}
+    quotas = sorted(f"quota/{one}" for one in names if one is not None)
+    if not quotas:
+        return ""
+    return f"; {joined(quotas)} {'refuses' if len(quotas) == 1 else 'refuse'} pods"
+
+
 def _excess(error: ObjectError) -> QuotaExcess | None:
     return QuotaExcess.read(error.message)
 

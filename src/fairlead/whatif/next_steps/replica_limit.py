@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
+from fairlead.whatif.next_steps.quota import refusal_words
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome, ReplicaShortage
@@ -49,7 +50,7 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     more = len(tried.difference.pending) + len(tried.difference.not_created)
     more += sum(one.missing for one in tried.workloads)
     verb = "does" if more == 1 else "do"
-    rest = f"; {counted(more, 'pod')} then {verb} not run" if more else ""
+    rest = f"; {counted(more, 'pod')} then {verb} not run{refusal_words(tried)}" if more else ""
     yield NextStep(
         f"ask again with {what}{rest}",
         shlex.join(word for name in helped for word in ("--set", edits[name])),

@@ -32,6 +32,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     new_nodes_for,
     words_of_copies,
 )
+from fairlead.whatif.next_steps.quota import refusal_words
 from fairlead.whatif.next_steps.spread_rule import is_hard
 from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, waiting_pods
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -111,6 +112,7 @@ def best_nodes(
         which = "missing" if waiting > len(context.answer.difference.pending) else "pending"
         verb = "runs" if best.gain == 1 else "run"
         rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
+        rest += refusal_words(best.effect)
     rest += _rivals_words(best, context)
     if 2 * best.gain <= waiting and (spread := len(_spread_pods(best))):
         context.notes.append(

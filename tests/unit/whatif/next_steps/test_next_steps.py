@@ -2060,6 +2060,17 @@ def test_a_note_says_that_new_nodes_lack_the_pods_of_a_required_affinity(snapsho
     assert not answer.next_steps
 
 
+def test_a_step_with_new_nodes_names_the_quota_that_refuses_the_other_pods(snapshot, make):
+    """The StatefulSet creates db-2, which the quota refuses, only when db-1 has a node."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "2"}}}
+    quota["metadata"] = {"name": "q", "namespace": "default"}
+    db = make.workload("StatefulSet", "db", replicas=1, cpu="3")
+    cluster = snapshot(make.node("a"), db, quota)
+    answer = what_if(cluster, ClusterChange(scale=("sts/db=3",)))
+    words = "ask again with one more node like a; 1 of 2 missing pods then runs"
+    assert answer.next_steps[0].words == f"{words}; quota/default/q refuses pods"
+
+
 def test_required_anti_affinity_that_keeps_pods_pending_is_named(snapshot, make):
     key, labels = "topology.kubernetes.io/zone", {"matchLabels": {"app": "web"}}
     term = {"topologyKey": key, "labelSelector": labels}

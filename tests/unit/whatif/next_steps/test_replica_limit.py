@@ -53,6 +53,16 @@ def test_a_limit_that_admits_the_replicas_is_suggested(steps, count, limit, rest
     )
 
 
+def test_the_step_names_the_quota_that_refuses_further_pods(snapshot, make):
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "5"}}}
+    quota["metadata"] = {"name": "q", "namespace": "default"}
+    web = make.workload("Deployment", "web", replicas=2, cpu="100m")
+    cluster = snapshot(make.node("a"), web, autoscaler(2, 3), quota)
+    answer = what_if(cluster, ClusterChange(scale=("deploy/web=7",)))
+    [words] = [one.words for one in answer.next_steps if "hpa" in one.options]
+    assert words.endswith("; 2 pods then do not run; quota/default/q refuses pods")
+
+
 def test_nothing_is_suggested_within_the_limits_or_if_the_question_sets_them(steps):
     assert steps(scale=("deploy/web=3",)) == []
     assert steps(scale=("deploy/web=5",), set=("hpa/web:spec.maxReplicas=4",)) == []
