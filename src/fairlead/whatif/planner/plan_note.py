@@ -80,7 +80,7 @@ def plan_notes(  # noqa: PLR0913 - what the notes depend on
         *unreadable_notes(snapshot.unreadable),
         *unsimulated_controllers(snapshot.manifests, lost),
         *dump_notes(snapshot),
-        *kueue_notes(snapshot.manifests, _keys_of(concerned)),
+        *_kueue_notes(snapshot, concerned, are_placed=places_gangs),
         *leaving_note(_leaving(snapshot, autoscale)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
@@ -101,6 +101,19 @@ def with_simulation(notes: Iterable[str]) -> Iterator[str]:
             yield f"{note} In the simulated drains, such groups may start and take room."
         else:
             yield _SIMULATED_EXTENDERS if note == _NO_EXTENDERS else note
+
+
+def _kueue_notes(
+    snapshot: Snapshot, concerned: Iterable[PodInfo], *, are_placed: bool
+) -> Iterator[str]:
+    """Yield a note about the workloads that Kueue holds back.
+
+    If `are_placed` is set, the plan keeps room for other gangs that wait. It keeps none for these
+    workloads, and the note says so. Otherwise, there is a note only if Kueue manages some of the
+    pods `concerned`.
+    """
+    for note in kueue_notes(snapshot.manifests, None if are_placed else _keys_of(concerned)):
+        yield f"{note} This answer keeps no room for such workloads." if are_placed else note
 
 
 def _keys_of(pods: Iterable[PodInfo]) -> set[tuple[str, str, str]]:

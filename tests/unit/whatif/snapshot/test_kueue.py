@@ -9,6 +9,8 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.pod import explain_pod
 from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.question import what_if
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
@@ -118,6 +120,18 @@ def test_a_note_names_what_kueue_has_not_admitted(snapshot, make, conditions, wa
     for target in ("deploy/web", "job/other", "node/a", "pods", "nodes"):  # nothing starts
         explained = explain_object(read, target, SchedulerConfig(), NO_CHOICE)
         assert note not in explained.notes
+
+
+@pytest.mark.parametrize("places_gangs", [True, False])
+def test_a_plan_that_keeps_room_for_gangs_says_that_kueue_gets_none(snapshot, make, places_gangs):
+    """The held Job has no pods, so other plans are not about it."""
+    held = job(make)
+    read = snapshot(make.node("a"), held, workload(held, NO_QUOTA))
+    model = ClusterModel(read, SchedulerConfig())
+    notes = plan_notes(read, model, NO_CHOICE, places_gangs=places_gangs)
+    ending = "This answer keeps no room for such workloads."
+    assert any(one.endswith(ending) for one in notes) is places_gangs
+    assert any("Kueue" in one for one in notes) is places_gangs
 
 
 def test_a_new_suspended_job_stays_suspended(snapshot, write, make):
