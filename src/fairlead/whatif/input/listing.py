@@ -32,8 +32,7 @@ _ENVELOPE_BYTES: Final = (
     1 << 16
 )  # the first and the last item of an indented listing are searched here
 _FIRST_INDENT: Final = re.compile(rb'\{\n( +)"')
-_NEWLINE, _BRACE = b"\n{"
-_TRUE: Final = 1  # a true value in the memory of an array of booleans
+_BRACE_MINUS_NEWLINE: Final = ord("}") - ord("\n")
 _BETWEEN_VALUES: Final = re.compile(rb"\}[ \t\r]*\n[ \t\r\n]*\{")
 _START_BYTES: Final = 64
 _UNNEEDED: Final[int | None] = getattr(mmap_module, "MADV_DONTNEED", None)  # not on all systems
@@ -131,7 +130,7 @@ def split(data: Bytes) -> Listing | None:
 def _split_indented(data: Bytes) -> _List | None:
     """Return the listing in `data` if it has kubectl's indentation, otherwise None.
 
-    `_split_indented` takes a third of the time of `_decode`, because it searches only the lines
+    `_split_indented` takes a sixth of the time of `_decode`, because it searches only the lines
     between items:
 
         {
@@ -140,12 +139,12 @@ def _split_indented(data: Bytes) -> _List | None:
                 {
                     "apiVersion": "v1",
                     ...
-                },              a separator: these two lines
+                },              these two lines
                 {
 
-    A JSON string contains no line breaks, so a separator is never part of a string. If a file has
-    another layout and a separator is within an item, the items are split there, and decoding them
-    fails. Raises msgspec.DecodeError if the text around the items is malformed.
+    A JSON string contains no line breaks, so such a line is never part of a string. If a file has
+    another layout and these two lines are within an item, the items are split there, and decoding
+    them fails. Raises msgspec.DecodeError if the text around the items is malformed.
     """
     start, end = data[:_ENVELOPE_BYTES], data[-_ENVELOPE_BYTES:]
     indent = _FIRST_INDENT.match(start)
@@ -162,39 +161,46 @@ def _split_indented(data: Bytes) -> _List | None:
     envelope = _decode(data[:first] + data[last:])
     if envelope.items:
         return None  # the key occurs twice
-    separator = inner + b"}," + inner + b"{"
-    begins = [first, *_ends(data, first, separator, len(inner))]
-    gap = len(b"," + inner)  # between two items
-    ends = [*(begin - gap for begin in begins[1:]), last]
+    gap = b"," + inner  # between two items
+    ends = _item_ends(data, first, last, inner, gap + b"{")
+    if ends is None:
+        return None
+    begins = [first, *(end + len(gap) for end in ends[:-1])]
     view = memoryview(data)
     texts = [msgspec.Raw(view[begin:end]) for begin, end in zip(begins, ends, strict=True)]
     return replace(envelope, items=texts)
 
 
-def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterator[int]:
-    """Yield the position of the last byte of each `separator` in `data` after `first`, in order.
+def _item_ends(
+    data: Bytes, first: int, last: int, margin: bytes, between: bytes
+) -> list[int] | None:
+    """Return the end of each item in `data`, in order; None if the items have another layout.
 
-    The last line of `separator` must be an indented `{`. `line_bytes` is the distance from the line
-    break before the indentation to the `{`. Raises msgspec.DecodeError if a line after `first`
-    begins with `{`, because a second JSON value begins there.
+    The first item begins at `first`, and the last item ends at `last`. The last line of an item is
+    `}` after `margin`, which consists of a line break and spaces. `between` follows each item but
+    the last. If anything else follows such a line, the layout is another one. For example, a second
+    listing may begin there.
     """
     whole = np.frombuffer(data, np.uint8)
-    marks = bytearray(_BLOCK_BYTES)
-    for start in range(first + 1, len(whole), _BLOCK_BYTES):
-        braces = whole[start : start + _BLOCK_BYTES] == _BRACE
-        count = len(braces)
-        newlines = whole[start - line_bytes : start + count] == _NEWLINE
-        # newlines[i] belongs to the byte that is `line_bytes` before the byte of braces[i].
-        if (braces & newlines[line_bytes - 1 : -1]).any():
-            raise msgspec.DecodeError
-        np.logical_and(braces, newlines[:count], out=np.frombuffer(marks, np.bool_, count))
-        # `find` skips 32 bytes at a time. `np.flatnonzero` takes longer than all steps above.
-        index = marks.find(_TRUE, 0, count)
+    width = len(margin)
+    block = bytearray(_BLOCK_BYTES)
+    found: list[int] = []
+    for start in range(first + width, last, _BLOCK_BYTES):
+        count = min(_BLOCK_BYTES, last - start)
+        # Only in few places is the difference between a byte and the byte `width` before it the
+        # same as between `}` and a line break. This subtraction takes a third of the time of
+        # comparing both bytes, and `find` skips 32 bytes at a time.
+        lines = whole[start - width : start - width + count]
+        np.subtract(whole[start : start + count], lines, np.frombuffer(block, np.uint8, count))
+        index = block.find(_BRACE_MINUS_NEWLINE, 0, count)
         while index >= 0:
-            at = start + index
-            if data[max(0, at + 1 - len(separator)) : at + 1] == separator:
-                yield at
-            index = marks.find(_TRUE, index + 1, count)
+            end = start + index + 1
+            if data[end - width - 1 : end] == margin + b"}":
+                if end < last and data[end : end + len(between)] != between:
+                    return None
+                found.append(end)
+            index = block.find(_BRACE_MINUS_NEWLINE, index + 1, count)
+    return found
 
 
 def value_ranges(data: Bytes) -> list[tuple[int, int]]:
