@@ -37,6 +37,18 @@ class NodeViews:
         nodes = (one for one in objects if isinstance(one, Node))
         self._newest.update((node.metadata.uid, node) for node in nodes)
 
+    def newest(self, uid: str) -> Node | None:
+        """Return the newest view of the node with this uid, or None if no node has this uid."""
+        return self._newest.get(uid)
+
+    def put(self, view: Node) -> None:
+        """Replace the newest view of a node by `view`."""
+        self._newest[view.metadata.uid] = view
+
+    def forget(self, view: Node) -> None:
+        """Remove `view`, the newest view of a deleted node."""
+        self._newest.pop(view.metadata.uid, None)
+
     def view_of(self, change: StoredChange) -> ApiObject:
         """Return the view of the node in `change`. Raises DecodeError."""
         uid = change.object["metadata"]["uid"]

@@ -1,7 +1,7 @@
 """PodBindings: bindings that change a pod's view immediately and its JSON value later.
 
 Each binding passes through the same admission as in the store. A binding is left to the store if
-the store would refuse it, or if admission refuses or changes it. `ViewedPods.find` lists other
+the store would refuse it, or if admission refuses or changes it. `ViewedObjects.find` lists other
 cases that are left to the store.
 """
 
@@ -24,7 +24,7 @@ from fairlead.apiserver.registry.subresource.binding import binding, bound
 from fairlead.engine.core.command import Bind, Condition
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.simulation.pod_status_write import next_conditions
-from fairlead.worlds.simulation.viewed_pod import ViewedPods
+from fairlead.worlds.simulation.viewed_object import ViewedObjects
 
 _SCHEDULED: Final = (Condition("PodScheduled", "True"),)
 
@@ -35,14 +35,14 @@ class _BindingWrite(msgspec.Struct, frozen=True, gc=False):
     node: str
     timestamp: str
 
-    def applied_to(self, pod: Json) -> Json:
+    def applied_to(self, pod: Json, /) -> Json:
         return bound(pod, self.node, self.timestamp)
 
 
 class PodBindings:
     """Performs bindings of pods."""
 
-    def __init__(self, pods: ViewedPods, admission: AdmissionControl) -> None:
+    def __init__(self, pods: ViewedObjects[Pod], admission: AdmissionControl) -> None:
         self._pods = pods
         self._admission = admission
 

@@ -5,7 +5,7 @@ deletionTimestamp of a running pod. When the pod has stopped, its kubelet remove
 second request, whose grace period is 0. Admission does not run, because no admission plugin of a
 simulation handles the deletion of a pod. The store performs all other deletions. Examples are
 deletions of pods without a node, of finished pods, and of pods with finalizers. Another example is
-a deletion with a grace period of 0 of a pod that is not terminating. `ViewedPods.find` lists
+a deletion with a grace period of 0 of a pod that is not terminating. `ViewedObjects.find` lists
 further cases.
 """
 
@@ -24,7 +24,7 @@ from fairlead.apiserver.registry.deletion import mark_for_deletion, shortened
 from fairlead.engine.core.command import DeleteObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
-from fairlead.worlds.simulation.viewed_pod import PatchedPod, ViewedPods
+from fairlead.worlds.simulation.viewed_object import ViewedObjects, WrittenObject
 
 _BACKGROUND: Final = "Background"
 
@@ -35,14 +35,14 @@ class _DeletionMark(msgspec.Struct, frozen=True, gc=False):
     now: Instant
     grace_period_s: int
 
-    def applied_to(self, pod: Json) -> Json:
+    def applied_to(self, pod: Json, /) -> Json:
         return mark_for_deletion(pod, self.now, self.grace_period_s)
 
 
 class PodDeletions:
     """Performs graceful deletions of pods."""
 
-    def __init__(self, pods: ViewedPods) -> None:
+    def __init__(self, pods: ViewedObjects[Pod]) -> None:
         self._pods = pods
 
     def perform(self, command: DeleteObject, now: Instant) -> ObjectChanged | ObjectDeleted | None:
@@ -65,14 +65,14 @@ class PodDeletions:
             return None
         return self._marked(stored, _DeletionMark(now, grace_s))
 
-    def _marked(self, stored: PatchedPod, mark: _DeletionMark) -> ObjectChanged | None:
+    def _marked(self, stored: WrittenObject[Pod], mark: _DeletionMark) -> ObjectChanged | None:
         before = stored.view
         meta = self._pods.next_metadata(before.metadata)
         _set_end(meta, mark.applied_to(_deletion_fields(before.metadata)))
         view = Pod(metadata=meta, spec=before.spec, status=before.status)
         return ObjectChanged(view) if self._pods.replace(stored, mark, view) else None
 
-    def _removed(self, stored: PatchedPod) -> ObjectDeleted | None:
+    def _removed(self, stored: WrittenObject[Pod]) -> ObjectDeleted | None:
         """Set the remaining grace period of a terminating pod to 0, then remove the pod.
 
         Returns None and changes nothing if the store must remove the pod instead.

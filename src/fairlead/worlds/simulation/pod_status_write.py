@@ -1,6 +1,6 @@
 """PodStatusWrites: status writes that change a pod's view now and the pod's JSON value later.
 
-Such a write makes a new view from the previous view (see `ViewedPods`). Such a write may change
+Such a write makes a new view from the previous view (see `ViewedObjects`). Such a write may change
 only conditions, container statuses, the phase and the start time. The store performs all other
 writes. The store also performs writes that could fail or could change nothing, and writes that set
 the heartbeat time of a condition, which views do not have.
@@ -25,33 +25,34 @@ from fairlead.apiserver.validation.core.pod.status import check_pod_status
 from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.perform import condition_json
-from fairlead.worlds.simulation.viewed_pod import ViewedPods
+from fairlead.worlds.simulation.viewed_object import ViewedObjects
 
 _READINESS: Final = ("Ready", "ContainersReady")
 _CONTAINER_LISTS: Final = frozenset(("containerStatuses", "initContainerStatuses"))
 _STARTED: Final = frozenset(("phase", "startTime"))
 
 
-class _StatusWrite(msgspec.Struct, frozen=True, gc=False):
+class StatusWrite(msgspec.Struct, frozen=True, gc=False):
     """A write to the status at `timestamp`: it sets `fields` and merges `conditions`."""
 
     fields: Mapping[str, Any]
     conditions: tuple[Condition, ...]
     timestamp: str
 
-    def applied_to(self, pod: Json) -> Json:
-        status: Json = {**pod.get("status", {}), **self.fields}
+    def applied_to(self, obj: Json, /) -> Json:
+        """Return the pod or node `obj` after this write."""
+        status: Json = {**obj.get("status", {}), **self.fields}
         if self.conditions:
             known = status.get("conditions", ())
             written = map(condition_json, self.conditions)
             status["conditions"] = with_conditions(known, written, self.timestamp)
-        return {**pod, "status": status}
+        return {**obj, "status": status}
 
 
 class PodStatusWrites:
     """Performs the status writes to pods that the module's docstring describes."""
 
-    def __init__(self, pods: ViewedPods) -> None:
+    def __init__(self, pods: ViewedObjects[Pod]) -> None:
         self._pods = pods
 
     def perform(self, command: PatchStatus, now: Instant) -> Pod | None:
@@ -72,7 +73,7 @@ class PodStatusWrites:
             return None
         meta = self._pods.next_metadata(before.metadata)
         view = Pod(metadata=meta, spec=before.spec, status=status)
-        write = _StatusWrite(command.fields, command.conditions, timestamp)
+        write = StatusWrite(command.fields, command.conditions, timestamp)
         return view if self._pods.replace(stored, write, view) else None
 
 

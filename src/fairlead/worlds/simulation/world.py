@@ -22,12 +22,13 @@ from msgspec import Struct
 
 from fairlead.api.extender import BindingResult, encode
 from fairlead.api.json import Json
+from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.original import REPLACES
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, Kind
+from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, POD, Kind
 from fairlead.apiserver.registry.admission_control import (
     DYNAMIC_ADMISSION_RESOURCES,
     has_dynamic_admission,
@@ -71,10 +72,11 @@ from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.event_list import EventList
 from fairlead.worlds.simulation.lease_copy import LeaseCopies
+from fairlead.worlds.simulation.node_write import NodeWrites
 from fairlead.worlds.simulation.pod_binding import PodBindings
 from fairlead.worlds.simulation.pod_deletion import PodDeletions
 from fairlead.worlds.simulation.pod_status_write import PodStatusWrites, is_of_readiness
-from fairlead.worlds.simulation.viewed_pod import ViewedPods
+from fairlead.worlds.simulation.viewed_object import ViewedObjects
 
 Act = Callable[[Store, Instant], None]
 # Called with the kind, the object, and the API server's error about a value of a wrong type.
@@ -151,10 +153,12 @@ class SimulatedWorld:
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
         self._node_views = NodeViews()
-        pods = ViewedPods(storage, self._pod_views, self._quotas)
+        pods = ViewedObjects(POD, storage, self._pod_views, self._quotas)
+        nodes = ViewedObjects(NODE, storage, self._node_views, self._quotas)
         self._pod_status_writes = PodStatusWrites(pods)
         self._pod_bindings = PodBindings(pods, self.store.admission)
         self._pod_deletions = PodDeletions(pods)
+        self._node_writes = NodeWrites(nodes)
         self._lease_copies = LeaseCopies(self.store)
         self._pending_stimuli: list[Stimulus] = []
         # The result of `has_dynamic_admission` for the store; None if it must be determined again.
@@ -271,22 +275,26 @@ class SimulatedWorld:
         self._pending_stimuli.append(outcome)
 
     def _performed_on_view(self, command: Command, now: Instant) -> Stimulus | None:
-        """Perform a status write, binding or deletion of a pod without making its JSON value.
+        """Perform a frequent write to a pod or a node without making its JSON value.
 
-        Returns the change of the pod. Returns None and changes nothing if the store must
+        Returns the change of the object. Returns None and changes nothing if the store must
         perform `command` instead.
         """
+        changed: Pod | Node | None = None
         if type(command) is PatchStatus:
-            pod = self._pod_status_writes.perform(command, now)
-            if pod is None:
-                return None
-            return ReadinessChanged(pod) if is_of_readiness(command, pod) else ObjectChanged(pod)
-        if type(command) is Bind:
-            pod = self._pod_bindings.perform(command, now)
-            return None if pod is None else ObjectChanged(pod)
-        if type(command) is DeleteObject:
+            if command.target.kind == NODE.kind:
+                changed = self._node_writes.patch_status(command, now)
+            else:
+                changed = pod = self._pod_status_writes.perform(command, now)
+                if pod is not None and is_of_readiness(command, pod):
+                    return ReadinessChanged(pod)
+        elif type(command) is Bind:
+            changed = self._pod_bindings.perform(command, now)
+        elif type(command) is DeleteObject:
             return self._pod_deletions.perform(command, now)
-        return None
+        elif type(command) is PatchObject and command.target.kind == NODE.kind:
+            changed = self._node_writes.patch(command)
+        return None if changed is None else ObjectChanged(changed)
 
     def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:
         """Call an extender and return its response.

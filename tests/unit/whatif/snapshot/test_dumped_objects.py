@@ -58,7 +58,7 @@ from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.pod_status_write import PodStatusWrites
-from fairlead.worlds.simulation.viewed_pod import ViewedPods
+from fairlead.worlds.simulation.viewed_object import ViewedObjects
 
 TIME = "2026-01-01T00:00:00Z"
 TOLERATIONS = [
@@ -654,7 +654,7 @@ def test_conditions_of_pods_in_columns_are_written_to_their_views(tmp_path):
     views = PodViews()
     views.load(store.load(contents, 0))
     plain.load(contents, 0)
-    writes = PodStatusWrites(ViewedPods(storage, views, QuotaLedgers(storage)))
+    writes = PodStatusWrites(ViewedObjects(POD, storage, views, QuotaLedgers(storage)))
     for suffix in "dk":
         target = ObjectRef("Pod", "shop", f"web-{suffix}", f"uid-web-{suffix}")
         command = PatchStatus(target, conditions=(Condition("Ready", "False"),))

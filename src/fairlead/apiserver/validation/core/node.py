@@ -7,6 +7,7 @@ upstream: pkg/apis/core/validation/validation.go:ValidateNode
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.json import Json
@@ -62,9 +63,20 @@ def check_scheduled_node(node: Node) -> Causes:
 
 def _check_scheduled_node(node: Node, taints: str) -> Causes:
     """Yield the errors of `check_scheduled_node`, with `taints` as the path of the taints."""
+    yield from check_taints(node.spec.taints, taints)
+    yield from check_quantities("status.capacity", node.status.capacity, child=".{}")
+    yield from check_quantities("status.allocatable", node.status.allocatable, child=".{}")
+    for index, found in enumerate(node.status.conditions):
+        if found.status and found.status not in CONDITION_STATUSES:
+            field = f"status.conditions[{index}].status"
+            yield not_supported(field, found.status, CONDITION_STATUSES)
+
+
+def check_taints(taints: Iterable[Taint], path: str) -> Causes:
+    """Yield the errors of the taints of a Node, which are at `path`."""
     seen: dict[tuple[str, str], None] = {}
-    for index, taint in enumerate(node.spec.taints):
-        field = f"{taints}[{index}]"
+    for index, taint in enumerate(taints):
+        field = f"{path}[{index}]"
         for problem in label_key_problems(taint.key):
             yield invalid(f"{field}.key", taint.key, problem)
         problems = label_value_problems(taint.value)
@@ -77,12 +89,6 @@ def _check_scheduled_node(node: Node, taints: str) -> Causes:
         if (taint.key, taint.effect) in seen:
             yield _twice(field, taint)
         seen[taint.key, taint.effect] = None
-    yield from check_quantities("status.capacity", node.status.capacity, child=".{}")
-    yield from check_quantities("status.allocatable", node.status.allocatable, child=".{}")
-    for index, found in enumerate(node.status.conditions):
-        if found.status and found.status not in CONDITION_STATUSES:
-            field = f"status.conditions[{index}].status"
-            yield not_supported(field, found.status, CONDITION_STATUSES)
 
 
 def check_node_update(old: Json, new: Json) -> Causes:

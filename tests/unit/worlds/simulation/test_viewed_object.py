@@ -35,7 +35,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.pod_binding import PodBindings
 from fairlead.worlds.simulation.pod_deletion import PodDeletions
 from fairlead.worlds.simulation.pod_status_write import PodStatusWrites
-from fairlead.worlds.simulation.viewed_pod import WRITES_MAX, ViewedPods
+from fairlead.worlds.simulation.viewed_object import WRITES_MAX, ViewedObjects
 
 START = seconds(1_000_000)
 NAMES = ("a", "b", "c", "d")
@@ -110,7 +110,7 @@ class FastWorld(PlainWorld):
 
     def __init__(self, namespace_phase=""):
         super().__init__(DeferredStorage(0), namespace_phase)
-        pods = ViewedPods(self.storage, self.views, self.quotas)
+        pods = ViewedObjects(POD, self.storage, self.views, self.quotas)
         self.writes = PodStatusWrites(pods)
         self.bindings = PodBindings(pods, self.store.admission)
         self.deletions = PodDeletions(pods)
