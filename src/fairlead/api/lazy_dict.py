@@ -21,6 +21,7 @@ Row = tuple[Any, int]
 _get = dict.__getitem__
 _find = dict.get
 _set = dict.__setitem__
+_pop = dict.pop
 
 
 class LazyDict(dict[str, Value]):
@@ -58,8 +59,7 @@ class LazyDict(dict[str, Value]):
 
     def discard(self, key: str) -> None:
         """Remove the entry of `key`, if there is one, without making its value."""
-        if key in self:
-            del self[key]
+        _pop(self, key, None)
 
     def made(self) -> Iterator[tuple[str, Value]]:
         """Yield (key, value) for each value that is made already."""
@@ -155,11 +155,10 @@ class LazyDict(dict[str, Value]):
 
         Raises KeyError if there is neither such a key nor a default.
         """
-        if key in self:
-            value = self[key]
-            del self[key]
-            return value
-        return dict.pop(self, key, *default)
+        value: Any = _pop(self, key, *default)
+        if type(value) is tuple and not (default and value is default[0]):
+            return self.make(*value)
+        return value
 
     def popitem(self) -> tuple[str, Value]:
         """Remove the last entry and return its (key, value)."""

@@ -11,13 +11,18 @@ world confirms them. For example, it assumes a pod on the chosen node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Final, TypeVar
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Command, IssuedCommand
-from fairlead.engine.core.controller import Controller, NoDeadlines, PodHandler
+from fairlead.engine.core.controller import (
+    Controller,
+    NoDeadlines,
+    PodHandler,
+    ReadinessHandler,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
 from fairlead.engine.core.issuer import Issuer
@@ -42,14 +47,13 @@ class _Member:
     with deadlines. `bit` is 1 << place, or 0 if the controller has no deadlines.
     """
 
-    __slots__ = ("bit", "controller", "handle_pod", "interest", "issuer", "place")
+    __slots__ = ("bit", "controller", "interest", "issuer", "place")
 
     def __init__(self, place: int, controller: Controller) -> None:
         self.place = place
         self.bit = 0 if isinstance(controller, NoDeadlines) else 1 << place
         self.controller = controller
         self.issuer = controller.issuer
-        self.handle_pod = controller.handle_pod if isinstance(controller, PodHandler) else None
         self.interest: Interest = getattr(controller, "interest", EVERYTHING)
 
 
@@ -64,6 +68,32 @@ class _Group:
     def __init__(self, members: Iterable[_Member]) -> None:
         self.members = tuple(members)
         self.bits = sum(member.bit for member in self.members)
+
+
+class _PodHandlers:
+    """The methods of the controllers in `group` that handle one class of changes of pods.
+
+    Each method is paired with the issuer of the commands that it returns.
+    """
+
+    __slots__ = ("bits", "methods")
+
+    def __init__(self, group: _Group, change: type[ObjectChanged]) -> None:
+        """`change` is ObjectChanged or ReadinessChanged."""
+        self.bits = group.bits
+        self.methods = tuple(
+            (_pod_method(member.controller, change), member.issuer) for member in group.members
+        )
+
+
+def _pod_method(
+    controller: Controller, change: type[ObjectChanged]
+) -> Callable[[Pod, Instant], Sequence[Command]]:
+    if change is ReadinessChanged and isinstance(controller, ReadinessHandler):
+        return controller.handle_readiness
+    if isinstance(controller, PodHandler):
+        return controller.handle_pod
+    return lambda pod, now: controller.handle(change(pod), now)
 
 
 class Engine:
@@ -104,9 +134,11 @@ class Engine:
         # The members that need the success of a command, by the class and the issuer of the
         # command. The value is None if the members also depend on the kind of the written object.
         self._concerned_by_success: dict[tuple[type, Issuer | None], _Group | None] = {}
-        self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
         self._concerned_by_pod_deletions = self._concerned_by((ObjectDeleted, Pod, ""))
-        self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
+        by_pods = self._concerned_by((ObjectChanged, Pod, ""))
+        by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
+        self._pod_handlers = _PodHandlers(by_pods, ObjectChanged)
+        self._readiness_handlers = _PodHandlers(by_readiness, ReadinessChanged)
 
     def find(self, kind: type[Found]) -> Found:
         """Return the controller of class `kind`; raises LookupError if there is none."""
@@ -119,12 +151,19 @@ class Engine:
         """Apply `stimulus` to the state; return the commands of all controllers."""
         self.cluster.now = now
         self._checked_at = None
-        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
-            changed = stimulus.object
-            if type(changed) is Pod:
-                self.cluster.apply(stimulus)
-                return self._handle_pod(stimulus, changed, now)
         issued: list[IssuedCommand] = []
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            pod = stimulus.object
+            if type(pod) is Pod:
+                self.cluster.apply(stimulus)
+                is_readiness = type(stimulus) is ReadinessChanged
+                handlers = self._readiness_handlers if is_readiness else self._pod_handlers
+                self._touched |= handlers.bits
+                for handle, issuer in handlers.methods:
+                    commands = handle(pod, now)
+                    if commands:
+                        _issue(commands, issuer, issued)
+                return issued
         concerned = self._selected(stimulus) if self._is_selective else self._everyone
         if not concerned.members and type(stimulus) is CommandSucceeded:
             return issued  # it changes no object, and no controller needs it
@@ -132,20 +171,6 @@ class Engine:
         self._touched |= concerned.bits
         for member in concerned.members:
             commands = member.controller.handle(stimulus, now)
-            if commands:
-                _issue(commands, member.issuer, issued)
-        return issued
-
-    def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[IssuedCommand]:
-        issued: list[IssuedCommand] = []
-        is_readiness = type(changed) is ReadinessChanged
-        concerned = self._concerned_by_readiness if is_readiness else self._concerned_by_pods
-        self._touched |= concerned.bits
-        for member in concerned.members:
-            handle = member.handle_pod
-            commands = (
-                member.controller.handle(changed, now) if handle is None else handle(pod, now)
-            )
             if commands:
                 _issue(commands, member.issuer, issued)
         return issued

@@ -76,8 +76,9 @@ def required_node_affinity(spec: PodSpec) -> NodeSelector | None:
 def required_node_affinity_matches(spec: PodSpec, labels: Labels, node_name: str) -> bool:
     """Return True if a node matches the nodeSelector and required node affinity of `spec`."""
     # upstream: nodeaffinity.go:RequiredNodeAffinity.Match
-    if any(labels.get(key) != value for key, value in spec.node_selector.items()):
-        return False
+    for key, value in spec.node_selector.items():  # a generator would take longer
+        if labels.get(key) != value:
+            return False
     required = required_node_affinity(spec)
     return required is None or node_selector_matches(required, labels, node_name)
 

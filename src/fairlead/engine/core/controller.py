@@ -19,7 +19,8 @@ class Controller(Protocol):
     Interest), `handle` receives only the stimuli that the interest includes. The engine may also
     leave out a CommandSucceeded whose `issuer` is set and differs from the controller's issuer.
 
-    A controller that is also a `PodHandler` receives changed pods through `handle_pod` instead.
+    A controller that is also a `PodHandler` receives changed pods through `handle_pod` instead. If
+    it is also a `ReadinessHandler`, changes of readiness come through `handle_readiness`.
     """
 
     @property
@@ -62,4 +63,13 @@ class PodHandler(Protocol):
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Do what `handle(ObjectChanged(pod), now)` does, and return the same commands."""
+        ...
+
+
+@runtime_checkable
+class ReadinessHandler(Protocol):
+    """A PodHandler with a separate method for changes of readiness."""
+
+    def handle_readiness(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Do what `handle(ReadinessChanged(pod), now)` does, and return the same commands."""
         ...

@@ -14,7 +14,6 @@ concurrently, so their order within an instant is not defined. Here nodes are or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.lease import NODE_LEASES, renewals_of
@@ -91,16 +90,18 @@ class NodeLifecycle:
             if type(changed) is Lease:
                 self._observe_lease(changed, now)
             elif type(changed) is Pod:
-                return self._observe_pod(changed, now)
+                return self.handle_pod(changed, now)
         elif type(stimulus) is ObjectDeleted:
             self._forget(stimulus.object, now)
         elif type(stimulus) is ObjectsLoaded:
             return self._load(stimulus, now)
         return []
 
-    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+    def handle_pod(self, pod: Pod, now: Instant) -> list[Command]:
         """Handle the changed `pod`, as `handle` does; return the resulting commands."""
-        return self._observe_pod(pod, now)
+        if self._shared.pods.put(pod) and self._config.profile.marks_late_bound_pods:
+            return self._late_bound_pods.observe(pod, now)
+        return []
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pass, queue processing or retry that may cause a change.
@@ -160,15 +161,6 @@ class NodeLifecycle:
                 if self._config.is_taking_over:
                     self._monitor.take_over(one, now)
         return commands
-
-    def _observe_pod(self, pod: Pod, now: Instant) -> list[Command]:
-        if not self._shared.pods.put(pod):
-            return []
-        return (
-            self._late_bound_pods.observe(pod, now)
-            if self._config.profile.marks_late_bound_pods
-            else []
-        )
 
     def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         name = node.metadata.name

@@ -96,7 +96,18 @@ class PodGarbageCollector:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Record the changed `pod`, as `handle` does; return no commands."""
-        self._observe_pod(pod, now)
+        key, node = pod.key, pod.spec.node_name
+        self._pods.put(pod)
+        if is_terminal(pod):
+            self._terminated[key] = pod
+            if 0 < self._threshold < len(self._terminated):
+                self._wake(now)
+        if is_terminating(pod):
+            self._terminating[key] = pod
+            if self._nodes.get(node, not node):
+                self._wake(now)
+        if node and node not in self._nodes:
+            self._note_missing_node(node, now)
         return ()
 
     def next_deadline(self) -> Instant | None:
@@ -126,7 +137,7 @@ class PodGarbageCollector:
                 self._observe(one, now)
         self._pods.load(loaded)
         for pod in loaded.ending_pods:
-            self._observe_pod(pod, now)
+            self.handle_pod(pod, now)
         for node in loaded.bound_pods:
             if node not in self._nodes:
                 self._note_missing_node(node, now)
@@ -135,7 +146,7 @@ class PodGarbageCollector:
         if isinstance(one, Node):
             self._observe_node(one, now)
         elif isinstance(one, Pod):
-            self._observe_pod(one, now)
+            self.handle_pod(one, now)
 
     def _observe_node(self, node: Node, now: Instant) -> None:
         is_out = ready_status(node) != TRUE and any(
@@ -144,20 +155,6 @@ class PodGarbageCollector:
         self._nodes[node.metadata.name] = is_out
         if is_out:
             self._wake(now)
-
-    def _observe_pod(self, pod: Pod, now: Instant) -> None:
-        key, node = pod.key, pod.spec.node_name
-        self._pods.put(pod)
-        if is_terminal(pod):
-            self._terminated[key] = pod
-            if 0 < self._threshold < len(self._terminated):
-                self._wake(now)
-        if is_terminating(pod):
-            self._terminating[key] = pod
-            if self._nodes.get(node, not node):
-                self._wake(now)
-        if node and node not in self._nodes:
-            self._note_missing_node(node, now)
 
     def _forget(self, one: ApiObject, now: Instant) -> None:
         match one:

@@ -124,7 +124,7 @@ class TaintEviction:
             if type(changed) is Node:
                 return self._observe_node(changed, now)
             if type(changed) is Pod:
-                return self._observe_pod(changed, now)
+                return self.handle_pod(changed, now)
         elif type(stimulus) is ObjectDeleted:
             return self._forget(stimulus.object, now)
         elif type(stimulus) is ObjectsLoaded:
@@ -135,9 +135,17 @@ class TaintEviction:
             self._observe_refused(stimulus.command, stimulus.reason, now)
         return []
 
-    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+    def handle_pod(self, pod: Pod, now: Instant) -> list[Command]:
         """Handle the changed `pod`, as `handle` does; return the resulting commands."""
-        return self._observe_pod(pod, now)
+        before = self._pods.get(pod.key)
+        self._pods.put(pod)
+        if before is not None and _is_same_pod(before, pod):
+            return []
+        commands: list[Command] = []
+        if before is not None and before.metadata.uid != pod.metadata.uid:
+            commands += self._cancel(pod.key, now)
+        taints = self._taints.get(pod.spec.node_name)
+        return commands + (self._evaluate(pod, taints, now) if taints else [])
 
     def next_deadline(self) -> Instant | None:
         """Return the earliest time at which a toleration expires or a deletion is retried.
@@ -180,17 +188,6 @@ class TaintEviction:
         if not taints and not self._timers and not self._remembered:
             return []  # nothing to cancel
         return [c for pod in self._pods.on(name) for c in self._evaluate(pod, taints, now)]
-
-    def _observe_pod(self, pod: Pod, now: Instant) -> list[Command]:
-        before = self._pods.get(pod.key)
-        self._pods.put(pod)
-        if before is not None and _is_same_pod(before, pod):
-            return []
-        commands: list[Command] = []
-        if before is not None and before.metadata.uid != pod.metadata.uid:
-            commands += self._cancel(pod.key, now)
-        taints = self._taints.get(pod.spec.node_name)
-        return commands + (self._evaluate(pod, taints, now) if taints else [])
 
     def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
         """Remove a deleted node or pod. The deletion of a node cancels no timers."""

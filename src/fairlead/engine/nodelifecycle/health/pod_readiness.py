@@ -54,16 +54,16 @@ class NotReadyMarker:
 
         A pod whose Ready condition is False or missing is left out.
         """
-        return [command for pod in pods for command in self._mark(pod)]
-
-    def _mark(self, pod: Pod) -> list[Command]:
-        ready = condition(pod, READY)
-        if ready is None or ready.status == FALSE:
-            return []
-        marked = Condition(READY, FALSE, ready.reason, ready.message)
-        mark = PatchStatus(pod_ref(pod), conditions=(marked,))
-        self._sent[mark.target] = mark, pod.spec.node_name
-        return [mark]
+        marks: list[Command] = []
+        for pod in pods:
+            ready = condition(pod, READY)
+            if ready is None or ready.status == FALSE:
+                continue
+            marked = Condition(READY, FALSE, ready.reason, ready.message)
+            mark = PatchStatus(pod_ref(pod), conditions=(marked,))
+            self._sent[mark.target] = mark, pod.spec.node_name
+            marks.append(mark)
+        return marks
 
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the NodeNotReady event for a pod, given the outcome of a command of `mark`.

@@ -326,10 +326,14 @@ def _refused(pod: Pod, name: str, message: str) -> RecordEvent:
 
 def _may_use_claims(pod: Pod) -> bool:
     """Return whether the pod has claims, or extended resources that may be backed by devices."""
-    containers = (*pod.spec.init_containers, *pod.spec.containers)
-    return bool(pod.spec.resource_claims) or any(
-        "/" in name for one in containers for name in one.resources.requests
-    )
+    spec = pod.spec
+    if spec.resource_claims:
+        return True
+    for one in (*spec.init_containers, *spec.containers):
+        for name in one.resources.requests:  # loops, because it is called for all pods
+            if "/" in name:
+                return True
+    return False
 
 
 def is_done(pod: Pod) -> bool:

@@ -46,7 +46,7 @@ class Member(Struct, frozen=True, gc=False):
     def of(cls, pod: Pod) -> Member:
         """Return the member for `pod`."""
         is_leaving = is_terminating(pod)
-        return cls(controller_of(pod.metadata), is_leaving, is_ready(pod) and not is_leaving)
+        return cls(controller_of(pod.metadata), is_leaving, not is_leaving and is_ready(pod))
 
 
 class BudgetStatus(Struct, frozen=True):
@@ -136,7 +136,8 @@ class DisruptionBudget(Struct):
         Raises IntOrPercentError if the limit of the budget is neither a number nor a percentage.
         """
         expected = scale if self.needs_scale else len(self.members)
-        if self.view.spec.max_unavailable is None and self.view.spec.min_available is None:
+        spec = self.view.spec
+        if spec.max_unavailable is None and spec.min_available is None:
             expected = 0
         disrupted = self._disrupted(now)
         return BudgetStatus(
@@ -172,6 +173,8 @@ class DisruptionBudget(Struct):
         }
 
     def _healthy_now(self, disrupted: Mapping[str, str], now: Instant) -> int:
+        if not disrupted:
+            return self.healthy
         about_to_go = sum(
             self.members[name].is_healthy and parse_timestamp(stamp) + DELETION_TIMEOUT > now
             for name, stamp in disrupted.items()

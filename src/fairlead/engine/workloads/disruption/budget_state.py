@@ -60,7 +60,8 @@ class NamespaceBudgets(Struct):
 
     def observe_pod(self, pod: Pod) -> list[BudgetState]:
         """Store the newest version of `pod`; return the states of budgets with changed counts."""
-        name, labels = pod.metadata.name, pod.metadata.labels
+        meta = pod.metadata
+        name, labels = meta.name, meta.labels
         known, member = self._pods.get(name), Member.of(pod)
         if known is None or (known.labels is not labels and known.labels != labels):
             changed, budgets = self._select(name, labels, known)

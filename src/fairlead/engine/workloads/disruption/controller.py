@@ -15,7 +15,7 @@ upstream: pkg/controller/disruption/disruption.go (nonTerminatingPodHasStaleDisr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -104,14 +104,10 @@ class Disruption:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return status writes of the budgets that `stimulus` affects."""
-        # Most stimuli are about pods.
-        if type(stimulus) is ReadinessChanged or type(stimulus) is ObjectChanged:
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
             changed = stimulus.object
             if type(changed) is Pod:
-                if type(stimulus) is ObjectChanged:  # else DisruptionTarget and scales are the same
-                    self._stale.observe(changed)
-                    self._scales.observe_pod(changed)
-                return self._count(changed, now)
+                return [*self.handle_pod(changed, now)]
             return self._sync_all(self._observe(changed), now)
         if type(stimulus) is ObjectDeleted:
             return self._sync_all(self._forget(stimulus.object), now)
@@ -126,6 +122,20 @@ class Disruption:
             if type(refused) is PatchStatus and refused.target.kind == KIND:
                 self._observe_failure(refused.target, stimulus.reason, now)
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        self._stale.observe(pod)
+        self._scales.observe_pod(pod)
+        return self.handle_readiness(pod, now)
+
+    def handle_readiness(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Count `pod` for the budgets that select it; return the resulting writes.
+
+        DisruptionTarget and the number of active pods are the same as before.
+        """
+        changed = self._namespace(pod.metadata.namespace).observe_pod(pod)
+        return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next recount of a budget or the next reset of a condition.
@@ -237,11 +247,6 @@ class Disruption:
             commands += self._sync(state, now)
         return commands
 
-    def _count(self, pod: Pod, now: Instant) -> list[Command]:
-        """Count `pod` for the budgets that select it; return the resulting writes."""
-        changed = self._namespace(pod.metadata.namespace).observe_pod(pod)
-        return self._react(pod, changed, now) if changed else []
-
     def _react(self, pod: Pod, changed: list[BudgetState], now: Instant) -> list[Command]:
         """Return the writes for the `changed` budgets; add a warning if several select `pod`."""
         commands = self._sync_all(changed, now)
@@ -257,7 +262,8 @@ class Disruption:
 
     def _sync(self, state: BudgetState, now: Instant) -> list[Command]:
         view = state.budget.view
-        self._plan_recheck(state, now)
+        if view.status.disrupted_pods and state.recheck_at is None:
+            self._plan_recheck(state, now)
         state.is_dirty = state.is_writing
         if state.is_writing:
             return []
@@ -296,8 +302,6 @@ class Disruption:
         return self._scales.total(budget.view.metadata.namespace, budget.owners, state.expected)
 
     def _plan_recheck(self, state: BudgetState, now: Instant) -> None:
-        if not state.budget.view.status.disrupted_pods or state.recheck_at is not None:
-            return
         due = state.budget.next_recheck(now)
         if due is not None:
             meta = state.budget.view.metadata

@@ -187,7 +187,12 @@ class HorizontalPodAutoscalers:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Store a changed pod; return no commands."""
-        self._observe_pod(pod, now)
+        meta = pod.metadata
+        namespace = self._namespace(meta.namespace)
+        if namespace.autoscalers:
+            self._update(pod, namespace, now)
+        namespace.pods[meta.name] = pod
+        namespace.by_labels = None
         return ()
 
     def next_deadline(self) -> Instant | None:
@@ -223,7 +228,7 @@ class HorizontalPodAutoscalers:
     def _observe(self, one: ApiObject, now: Instant) -> None:
         match one:
             case Pod():
-                self._observe_pod(one, now)
+                self.handle_pod(one, now)
             case HorizontalPodAutoscaler():
                 self._observe_autoscaler(one, now)
             case _ if is_scale_target(one):
@@ -251,14 +256,10 @@ class HorizontalPodAutoscalers:
             case _:
                 pass
 
-    def _observe_pod(self, pod: Pod, now: Instant) -> None:
+    def _update(self, pod: Pod, namespace: _Namespace, now: Instant) -> None:
+        """Update the autoscalers that select `pod`, or have selected its stored version."""
         meta = pod.metadata
-        namespace = self._namespace(meta.namespace)
-        before = namespace.pods.get(meta.name) if namespace.autoscalers else None
-        namespace.pods[meta.name] = pod
-        namespace.by_labels = None
-        if not namespace.autoscalers:
-            return
+        before = namespace.pods.get(meta.name)
         if before is not None and before.metadata.labels != meta.labels:
             self._remove(before, namespace, now)
         for name in namespace.selected_by(meta.labels):
@@ -267,11 +268,11 @@ class HorizontalPodAutoscalers:
             self._wake(one, now)
 
     def _load_replicas(self, replicas: Replicas, now: Instant) -> None:
-        """Store pods, as `_observe_pod` does for each of them."""
+        """Store pods, as `handle_pod` does for each of them."""
         namespace = self._namespace(replicas[0].metadata.namespace)
         if namespace.autoscalers:
             for pod in replicas:
-                self._observe_pod(pod, now)
+                self.handle_pod(pod, now)
             return
         namespace.pods.load(replicas.rows_by_name)
         namespace.by_labels = None

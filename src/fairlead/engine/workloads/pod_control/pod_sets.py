@@ -189,11 +189,11 @@ class PodSets(Struct):
         also runs if their number has changed.
         """
         set_key = self._set_keys.get(pod.key)
-        if not pod.metadata.finalizers:
-            self._release_backoff.reset(pod.metadata.uid)
         if set_key is not None and self.sets[set_key].refresh(pod):
             self.mark_changed(set_key)
             return []
+        if not pod.metadata.finalizers:
+            self._release_backoff.reset(pod.metadata.uid)
         commands = self._leave_former_owner(pod, now)
         pods = self._set_of(pod)
         if pods is None:
@@ -257,10 +257,10 @@ class PodSets(Struct):
 
     def _awaits_adoption(self, pod: Pod) -> bool:
         """Return whether `pod` has no controller, but its former owner adopts it again."""
-        adopter = self.adopters.get(self._set_keys.get(pod.key, ""))
-        if adopter is None or self.adopts is None or controller_of(pod.metadata) is not None:
+        if self.adopts is None or controller_of(pod.metadata) is not None:
             return False
-        return self.adopts(adopter, pod)
+        adopter = self.adopters.get(self._set_keys.get(pod.key, ""))
+        return adopter is not None and self.adopts(adopter, pod)
 
     def _set_of(self, pod: Pod) -> PodSet | None:
         """Return the pod set of `pod`, created if missing.
@@ -326,9 +326,10 @@ class PodSets(Struct):
     def _carry_out(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if plan.again_at is not None:
             self.run_at(pods.key, plan.again_at)
-        commands = self._deletions(pods, plan)
-        commands += self._creations(pods, plan, now)
-        if not plan.create and not pods.creations_expected and not plan.awaits_creation:
+        commands = self._deletions(pods, plan) if plan.delete else []
+        if plan.create:
+            commands += self._creations(pods, plan, now)
+        elif not pods.creations_expected and not plan.awaits_creation:
             # no pod is missing, so pods that were lost earlier need no replacement
             pods.replacements.pop("", None)
         return commands
@@ -339,12 +340,11 @@ class PodSets(Struct):
             pods.expect_deletion(pod)
             commands.append(DeleteObject(pod_ref(pod), why=plan.why))
             commands += self.events.record(*pod_deleted(pods.ref, pod))
-        if plan.delete:
-            self.mark_changed(pods.key)
+        self.mark_changed(pods.key)
         return commands
 
     def _creations(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
-        if pods.retry_at is not None or not plan.create:
+        if pods.retry_at is not None:
             return []
         # At one instant, an owner needs at most `kept` creations. It needs them for the pods that
         # it wants, has or is creating, and for those that succeeded. If there are many more
