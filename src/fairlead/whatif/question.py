@@ -538,7 +538,7 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
     gone = (without.touched or frozenset()) - without.pods.keys()
     if not gone:
         return []
-    # A user deleted the terminating pods before the simulation.
+    # Pods that were already terminating in the dump are not lost because of the run.
     lone = matching_pods(
         snapshot.manifests,
         lambda pod: controller_of(pod.metadata) is None and not is_terminating(pod),

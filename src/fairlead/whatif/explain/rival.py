@@ -120,7 +120,7 @@ def _fewer_of_several_zones(model: ClusterModel, pod: PodInfo, new: NewNode) -> 
     names = tuple(nodes_of_each_zone(model, new.like))
     if len(names) == 1:
         return None
-    # The first of `names` is the node of `new`, so the pod still depends on its failed zone.
+    # The first of `names` is the node of `new`.
     several = with_count(model, pod, replace(new, likes=names))
     if not several.count or (new.count and several.count >= new.count):
         return None

@@ -115,14 +115,14 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
 
 
 def _add_nodes(context: StepContext) -> Iterator[NextStep]:
-    # Imported here, because most changes leave no pod pending.
+    # Imported here, because few changes leave pods pending.
     from fairlead.whatif.next_steps.pending_pod import add_nodes  # noqa: PLC0415
 
     return add_nodes(context)
 
 
 def _relax_spread(context: StepContext) -> Iterator[NextStep]:
-    # Imported here, because most changes leave no pod pending.
+    # Imported here, because few changes leave pods pending.
     from fairlead.whatif.next_steps.topology_spread import relax_spread  # noqa: PLC0415
 
     return relax_spread(context)
@@ -131,7 +131,7 @@ def _relax_spread(context: StepContext) -> Iterator[NextStep]:
 def _ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
     if not context.answer.effect.waited:
         return iter(())
-    # Imported here, because most changes let no pod wait for a node.
+    # Imported here, because few changes make pods wait for a node.
     from fairlead.whatif.next_steps.topology_spread import ignore_failed_nodes  # noqa: PLC0415
 
     return ignore_failed_nodes(context)
@@ -140,7 +140,7 @@ def _ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 def _name_absent_labels(context: StepContext) -> Iterator[NextStep]:
     if not context.answer.changed.absent_labels:
         return iter(())
-    # Imported here, because most changes leave no pod pending for this reason.
+    # Imported here, because few changes leave pods pending for this reason.
     from fairlead.whatif.next_steps.absent_label import name_absent_labels  # noqa: PLC0415
 
     return name_absent_labels(context)
@@ -168,7 +168,7 @@ def _raise_limits(context: StepContext) -> Iterator[NextStep]:
 def _name_volumes(context: StepContext) -> Iterator[NextStep]:
     if not any(ELSEWHERE in one.reason for one in context.answer.difference.pending):
         return iter(())
-    # Imported here, because most changes leave no pod pending for this reason.
+    # Imported here, because few changes leave pods pending for this reason.
     from fairlead.whatif.next_steps.volume_place import name_volumes  # noqa: PLC0415
 
     return name_volumes(context)
@@ -177,28 +177,28 @@ def _name_volumes(context: StepContext) -> Iterator[NextStep]:
 def _shorten_waits(context: StepContext) -> Iterator[NextStep]:
     if not context.answer.effect.waited:
         return iter(())
-    # Imported here, because most changes let no pod wait for a node.
+    # Imported here, because few changes make pods wait for a node.
     from fairlead.whatif.next_steps.pending_pod import shorten_waits  # noqa: PLC0415
 
     return shorten_waits(context)
 
 
 def _raise_quotas(context: StepContext) -> Iterator[NextStep]:
-    # Imported here, because most changes lead to no error.
+    # Imported here, because few changes lead to errors.
     from fairlead.whatif.next_steps.quota import raise_quotas  # noqa: PLC0415
 
     return raise_quotas(context)
 
 
 def _raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
-    # Imported here, because most changes let no pod be refused.
+    # Imported here, because few changes lead to refused pods.
     from fairlead.whatif.next_steps.quota import raise_quotas_for_replacements  # noqa: PLC0415
 
     return raise_quotas_for_replacements(context)
 
 
 def _allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
-    # Imported here, because most changes stop no rollout.
+    # Imported here, because few changes stop a rollout.
     from fairlead.whatif.next_steps.rollout import allow_unavailable_pods  # noqa: PLC0415
 
     if not any(one.outdated for one in context.answer.effect.workloads):
@@ -209,7 +209,7 @@ def _allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
 def _note_forced_rollback(context: StepContext) -> Iterator[NextStep]:
     if not any(one.outdated for one in context.answer.effect.workloads):
         return iter(())
-    # Imported here, because most changes stop no rollout.
+    # Imported here, because few changes stop a rollout.
     from fairlead.whatif.next_steps.rollout import note_forced_rollback  # noqa: PLC0415
 
     return note_forced_rollback(context)

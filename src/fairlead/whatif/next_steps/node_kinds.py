@@ -116,7 +116,7 @@ def add_to_kinds(found: list[NodeKind], new: NodeKind) -> None:
         least = min(alike, key=lambda number: (cpu[number], number))
         cpu[least] += _cpu([pod])
         added.setdefault(least, []).append(pod)
-    # A kind that gets no pod keeps all its nodes.
+    # A kind that gets some of the pods keeps only the nodes that also suit these pods.
     for number, pods in added.items():
         kind = found[number]
         shared = [one for one in kind.nodes if one.name in names]

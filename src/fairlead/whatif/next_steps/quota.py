@@ -113,7 +113,8 @@ def _limits_for_replacements(
         used[quota] = maximum(used.get(quota, {}), excess.used)
         limited = excess.limited
         if any(amount.nano <= limited[name].nano for name, amount in excess.used.items()):
-            # The existing pods do not exceed the quota, so their replacements request more.
+            # The existing pods do not exceed the quota, so each replacement requests more than the
+            # pod that it replaces.
             workload = run.workloads.get(one.workload)
             count = 1 if workload is None else max(workload.wanted, 1)
             more[quota] = add(more.get(quota, {}), _times(excess.requested, count))

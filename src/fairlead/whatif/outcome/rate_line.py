@@ -21,7 +21,7 @@ from msgspec import Struct
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.outage import OutageOutcome, ZoneChange
 
-# A gap of this many tokens between two taints means that the queue was empty.
+# The queue was empty between two taints if the eviction rate allowed this many taints meanwhile.
 IDLE_GAP_MIN: Final = 1.5
 _STEP_WIDTH: Final = 1_000_000  # ns; drawn as a vertical step
 _SLACK: Final = 1e-6  # sums are not exact, because a rate such as 0.1 is not a binary fraction

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
     from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 else:
-    # help() evaluates the annotations of a Struct; most runs have no autoscaler to import.
+    # Python's help() evaluates these annotations, so the names must exist. Importing the real
+    # classes takes time, and most runs have no autoscaler.
     AutoscalingOutcome = PodAutoscalerOutcome = Any
 
 SUCCEEDED: Final = "Succeeded"

@@ -196,7 +196,8 @@ class ConsolidationSearch:
         self._planner, self._rules, self._nodes = planner, rules, nodes
         self._prices, self._progress = prices, progress
         planner.deletes_nodes = True
-        # Placeholders keep spare nodes: these nodes are not to be removed.
+        # Pods with a negative priority are placeholders, which keep nodes in reserve. The plan must
+        # not remove these nodes.
         planner.ignores_negative = False
         jobs = jobs_of(planner)
         self._blockers = {name: _rule_blockers(planner, rules, jobs, name) for name in nodes}

@@ -118,7 +118,8 @@ def elastic_fit(
     if profile is not None and not preempts:
         scheduler = _SCHEDULER
         experiment = _with_profile(experiment, profile)
-    # Nodes that the autoscaler removes anyway must not count for its limits.
+    # The autoscaler first removes the nodes that it would remove without the new pods, too. They
+    # must not count for its limits.
     without_pods = replace(experiment, steps_begin=None)
     rest = run_experiment(without_pods, "without the new pods", progress).outcome.rest
     experiment = replace(experiment, steps_begin=rest.after or 0)

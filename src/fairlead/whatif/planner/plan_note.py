@@ -73,7 +73,7 @@ def plan_notes(  # noqa: PLR0913 - what the notes depend on
     )
     concerned = [pod for pod in model.pods() if about(pod)]
     unknown = {pod.pod.spec.scheduler_name for pod in concerned if model.missing_scheduler(pod)}
-    # A text shows only the first notes, so those about missing rules come first.
+    # The printed answer shows only the first notes, so notes about missing rules come first.
     return (
         *([words] if words else []),
         *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),

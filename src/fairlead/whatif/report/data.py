@@ -204,8 +204,8 @@ class ReportData(TypedDict, total=False):
     nodes: Sequence[NodeRow]
     # Only a what-if: the nodes at the end of the run without the change.
     nodes_before: Sequence[NodeRow]
-    history: HistoryRows | None  # None if it was too large to keep
-    history_before: HistoryRows | None  # None if it was too large to keep
+    history: HistoryRows | None  # None if the history was too large to keep
+    history_before: HistoryRows | None  # None if that history was too large to keep
     owners: Mapping[str, str]  # {pod in one of the lists: its workload}
     preemptions: Sequence[PreemptionRow]
     evictions: Sequence[EvictionRow]
@@ -256,5 +256,5 @@ class ReportData(TypedDict, total=False):
     # but none on a node in service.
     without_pods: Sequence[str]
     # Only on the page of a running cluster: the number of displaced pods that are gone or
-    # terminate, and that are replaced by pods with nodes.
+    # terminating, and whose replacements have nodes.
     replaced: int

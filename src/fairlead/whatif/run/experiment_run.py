@@ -552,7 +552,8 @@ class ExperimentRun:
                 record = PodEvicted(command.pod, node, command.why, now)
                 self._recorder.evicted_within_budgets(record)
             if isinstance(outcome, CommandFailed):
-                # A budget may refuse an eviction; a missing object needs no action.
+                # These failures are no errors of the input: a budget may refuse an eviction, and a
+                # missing object needs no action.
                 is_moot = outcome.reason is FailureReason.NOT_FOUND
                 if not is_moot and not isinstance(command, EvictPod):
                     raise InputError(step.source, outcome.message, object_name=step.what)
@@ -679,7 +680,7 @@ class ExperimentRun:
     def _is_unchanged(self, now: Instant) -> bool:
         """Return whether nothing has changed for a while, and no timer of an outage is running."""
         since = now - self._world.last_change
-        # The first comparison ends most calls; the second one takes longer.
+        # The comparison with `experiment.quiet` comes first: it is fast, and ends most calls.
         if since <= self._experiment.quiet or since <= self._quiet:
             return False
         return not self._recorder.outage.is_waiting(now)
@@ -831,7 +832,7 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        # Perhaps only one of two runs removes them, and the answer then has a row for the workload.
+        # If only one of two runs removes a terminating pod, the answer has a row for its workload.
         concerned.update(pod.workload for pod in pods if pod.is_terminating)
         deletions = recorder.workloads.deletions
         concerned.update(workload for workload, at in deletions.items() if at >= since)

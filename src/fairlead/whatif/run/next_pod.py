@@ -233,7 +233,7 @@ def refusal_of(world: SimulatedWorld, manifest: Json, replaced: Json | None) -> 
     except InputError:  # A policy reads an object of the dump that is malformed.
         return ""
     finally:
-        # A trial is no request of the run.
+        # This dry run is not a request of the run, so it must not count as unchecked.
         unchecked.plugins, unchecked.webhooks = before
     return ""
 

@@ -208,7 +208,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, _Row], ...]] = (
     (OutcomeKind.UNDRAINED, undrained_sentence),
     # Damage that nothing can undo.
     (OutcomeKind.DATA_DELETED, data_deleted_sentence),
-    # Users are not served until the end, or for long enough to notice.
+    # Users are not served: until the end of the run, or for so long that they notice.
     (OutcomeKind.UNAVAILABLE, unavailable_sentence),
     # Damage that remains: pods that are pending, not even created, lost, or down.
     (OutcomeKind.PENDING, pending_sentence),

@@ -397,7 +397,8 @@ def _surplus(
             for pod in changed.pods.values()
             if not (pod.is_completed or pod.is_terminating)
         )
-        # The pods of a DaemonSet on the other nodes do not depend on these nodes.
+        # A DaemonSet's pod on another node cannot fill the place on a node that lacks one, so each
+        # of these nodes counts as if it had its pod.
         present.update(workload for workload, _ in lacking)
     return {
         *(pod.key for pod in displaced if pod.namespace in changed.deleted_namespaces),

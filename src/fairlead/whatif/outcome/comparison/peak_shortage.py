@@ -79,7 +79,7 @@ def _levels(
     for at, until in pairwise(instants):
         ready, wanted = ready_at.get(at, ready), wanted_at.get(at, wanted)
         waiting += waiting_at[at]
-        # After a scale-down, the pods of the next scale-up are new again.
+        # After a scale-down, the pods that a later scale-up adds count as new, not as lost.
         highest = min(max(highest, ready), wanted)
         # Of the missing pods, those that wait or were ready earlier are short. They may be the same
         # pods: a failed pod's replacement can wait. The others are starting, and count as ready.

@@ -67,7 +67,8 @@ class PodRole(Struct, frozen=True):
         """
         if self.after.key in displaced:
             return True
-        # An autoscaler may have added the node only in the run without the change.
+        # If neither holds, an autoscaler may have added the pod's node, and only in the run without
+        # the change.
         started = self.before.started_at
         ran = started is not None and started <= without.started_at
         is_other = ran or self.before.is_initial > self.after.is_initial

@@ -206,7 +206,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         is_late = 0 < back == self.awaited_node
         when = "when the node returned" if is_late else "on the same node"
         fewer = "fewer" if is_short else "fewer than without the change"
-        if self.placed:  # The workload may have as many pods as without the change.
+        if self.placed:  # With these, the workload may have as many pods as without the change.
             fewer = "only without the change"
         parts = (
             (self.undrained, "undrained" if is_short else "not drained"),
@@ -576,7 +576,7 @@ def _effect(
 ) -> WorkloadEffect:
     pod = _pod_of(ref, without, changed) if ref.kind == POD else None
     readiness = changed.workloads.get(ref) or steady[ref]
-    # The pod is wanted, although nothing replaces it.
+    # A lost or stopped pod without a controller is still wanted, although nothing replaces it.
     if ref.kind == POD and (tally.counts["gone"] or tally.counts["down"]):
         readiness = replace(readiness, wanted=1, lowest_for=None)
     return WorkloadEffect(
@@ -593,7 +593,7 @@ def _effect(
 
 
 def _is_down_as_long(without: WorkloadReadiness | None, changed: WorkloadReadiness) -> bool:
-    """Return whether the time without a ready pod is not shorter in the run without the change.
+    """Return whether the time without a ready pod is at least as long without the change.
 
     The result is False if the workload always has a ready pod in one of the runs.
     """

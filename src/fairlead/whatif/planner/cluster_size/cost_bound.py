@@ -48,7 +48,7 @@ def cost_bound(
     """
     wanted = np.array(demand, np.float64)
     capacity = np.maximum(np.array(capacities, np.float64).reshape(len(prices), len(demand)), 0)
-    # A resource that no kind has proves nothing: its pods run on no node.
+    # A resource that no kind of node has is left out: no number of nodes can meet its demand.
     used = np.flatnonzero((wanted > 0) & (capacity > 0).any(axis=0))
     units, shares = [0.0] * len(demand), [0.0] * len(demand)
     if not len(used):
@@ -92,7 +92,7 @@ def _largest_sum(matrix: Floats, limit: Floats) -> Floats:
     found = np.zeros(columns)
     is_unit = basic < columns
     found[basic[is_unit]] = np.maximum(tableau[:-1, -1][is_unit], 0)
-    # After rounding errors, the limits hold again if all units shrink by the worst ratio.
+    # Rounding errors may exceed a limit. Dividing all values by the worst excess corrects this.
     spent = matrix @ found
     over = np.divide(spent, limit, out=np.ones_like(spent), where=limit > 0).max(initial=1.0)
     found[(matrix[limit <= 0] > 0).any(axis=0)] = 0.0

@@ -919,7 +919,7 @@ class SizeSearch:
         most = fewest + self._survival.nodes
         zones = {self._offers[at].zone for at in kind}
         if self._survival.zones and len(zones) > 1 and "" not in zones:
-            # Any Z - 1 of Z zones must hold all pods, as in `_with_failures`.
+            # If one of Z zones fails, the other Z - 1 must hold all pods, as in `_with_failures`.
             return max(most, ceil(fewest * len(zones) / (len(zones) - 1) - 1e-9))
         return most
 

@@ -352,7 +352,7 @@ def _planned(
             if isinstance(drained, Blocker):
                 blockers[name] = list(unplaced_blockers(planner, drained))
         for name in start.blocked:
-            # An order that the pods need is one more obstacle to the drain.
+            # If these pods fit only in another order, this order is one more obstacle to the drain.
             drained = planner.drained_alone(name, return_again=False, reorders=False)
             if isinstance(drained, Blocker):
                 blockers[name] = list(unplaced_blockers(planner, drained))

@@ -358,7 +358,7 @@ def _enough_together(
         return dict(chosen)
     if trials.is_enough(first, candidates, int(added), others):
         return dict(chosen)
-    # Without candidates, one new node is what was just tried.
+    # If no workload has a candidate, the trial above had one new node and no other change.
     least, most = 1 if candidates else 2, len(chosen)
     for count in range(least, most + 1) if new_nodes else ():
         if trials.is_enough(first, _NO_CHANGES, count, others):

@@ -204,7 +204,7 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
             if lost := self.unreplaced.get(subject):
                 workload, revision = workload_of(lost[0]), revision_of(lost[0])
                 return ObjectError(subject, message, len(lost), workload, revision=revision)
-            # All its pods are replaced, or it was deleted, and therefore lacks no pod.
+            # The object was deleted, and none of its pods needs a replacement any more.
             creates_pods = kind is not None or subject in self.unreplaced
             return ObjectError(subject, message, workload=itself if creates_pods else None)
         if kind is DAEMON_SET:

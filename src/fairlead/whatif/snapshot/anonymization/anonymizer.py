@@ -109,7 +109,7 @@ _ENUMERATIONS: Final = frozenset(
     onJobFailureReasons event events restartStrategy
     """)
 )
-# The values of enumerations of Volcano that do not look like one.
+# Values that do not look like members of an enumeration, because Volcano writes them in lower case.
 # upstream: volcano: staging/src/volcano.sh/apis/pkg/apis/batch/v1alpha1/job.go: NumaPolicy,
 # Iteration; scheduling/v1beta1/types.go: NetworkTopologyMode
 _LOWER_CASE_VALUES: Final = {

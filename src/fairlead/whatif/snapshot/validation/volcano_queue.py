@@ -22,8 +22,8 @@ _WEIGHT: Final = "queue weight must be a positive integer"
 _CAPABILITY: Final = ("capability",)
 _DESERVED: Final = ("deserved",)
 _GUARANTEE: Final = ("guarantee", "resource")
-# Two fields of a queue's spec, and a name of the second. The amounts of the first must not exceed
-# those of the second.
+# (field, field with its limits, name of the second field in error messages). Both are fields of a
+# queue's spec. The amounts of the first field must not exceed those of the second.
 _LIMITS: Final = (
     (_DESERVED, _CAPABILITY, "capability"),
     (_GUARANTEE, _CAPABILITY, "capability"),
