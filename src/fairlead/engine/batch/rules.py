@@ -86,7 +86,8 @@ FAIRLEAD_RULES: Final = BatchRules(
     name="fairlead",
     requests=effective_requests,
     slack=NO_SLACK,
-    # In the order of the default profile (framework/profile.py). The session checks resources.
+    # In the order of the default profile (framework/profile.py). NodeResourcesFit is not here,
+    # because the session checks resources.
     filters=(
         "NodeUnschedulable",
         "TaintToleration",

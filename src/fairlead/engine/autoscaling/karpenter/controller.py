@@ -206,7 +206,8 @@ class Karpenter:
         """Apply a change of the cluster and return commands."""
         match stimulus:
             case ObjectsLoaded(objects):
-                # NodePools and NodeClaims first, because Nodes are joined with them.
+                # NodePools and NodeClaims come first, because each Node is joined with its
+                # NodeClaim.
                 for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
                     # If `served` is None, custom resources come from the configuration.
                     if self._context.served is not None or not isinstance(one, Unstructured):

@@ -30,7 +30,7 @@ Labels = Mapping[str, str]
 NODE_SELECTOR: Final = "nodeSelector"
 NODE_AFFINITY: Final = "affinity.nodeAffinity"
 _WORDS: Final = {NODE_SELECTOR: "nodeSelector", NODE_AFFINITY: "node affinity"}
-# Other operators are met by nodes without the label, so a typing error keeps the pod off no node.
+# Operators that a misspelt label can make fail. Nodes without the label meet the other operators.
 _POSITIVE: Final = ("In", "Exists", "Gt", "Lt")
 
 

@@ -36,7 +36,8 @@ _STABILIZATION_POD: Final = decode_as(
 )
 _GPU_UNFITNESS: Final = 1000.0
 _NODES_DAMPED: Final = 15.0
-# (largest number of nodes in the cluster, preferred number of cores of a new node)
+# (largest number of nodes in the cluster for which the entry applies, preferred number of cores of
+# a new node)
 _PREFERRED_CORES: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
 _PREFERRED_CORES_MAX: Final = 32
 

@@ -203,7 +203,7 @@ class ScaleDown:
         """
         context, writer = self._context, self._actuator.writer
         unneeded = self._planner.unneeded.by_name
-        # A node that is needed and has no taints is never written.
+        # A needed node without taints is left out: there is no taint to add or remove.
         autoscaled = [
             node
             for node in nodes

@@ -294,7 +294,8 @@ class DisruptionController:
         cluster, simulator = self._context.cluster, self._loop.context.simulator
         existing = cluster.node_objects.keys() | cluster.node_claims.keys()
         undisruptable = self._loop.undisruptable(now)
-        # Scheduling errors are examined by `Simulator.text_of`.
+        # Only texts are examined here. Other reasons are scheduling errors, which
+        # `Simulator.text_of` examines.
         earlier = {
             name
             for name, reason in self._kept.items()

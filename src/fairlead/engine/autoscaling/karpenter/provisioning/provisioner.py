@@ -286,7 +286,7 @@ class Provisioner:
             templates,
             pool_daemons.overheads,
             [_without_limits(pool, kept) if pool.name == unlimited else pool for pool in pools],
-            # This includes the types of a pool whose requirements exclude all its types.
+            # The types of all pools, even of a pool whose requirements exclude all its types.
             Reservations(one for pool in pools for one in self.types_of(pool).types),
             topology,
             existing,

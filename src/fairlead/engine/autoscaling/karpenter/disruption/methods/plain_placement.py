@@ -120,7 +120,7 @@ class PlacementResult(Struct, frozen=True):
     # The pods without a node, as (facts, number of pods), in the order of the queue.
     left: tuple[tuple[PodFacts, int], ...]
     left_places: tuple[tuple[Size | None, int, int], ...]  # the positions of the same pods
-    # The positions of the pods on nodes that are not initialized, each range with the node.
+    # (size, first, end, node) for each range of pods on a node that is not initialized.
     starting: tuple[tuple[Size | None, int, int, StateNode], ...]
 
 

@@ -123,7 +123,7 @@ class InitialTopology:
         `domains` are the label values of the nodes that NodePools can create.
         """
         self._cluster = cluster
-        # By pod key: passes of one search read the terms of the same pods.
+        # By pod key. Kept here, because the passes of one search read the terms of the same pods.
         self.terms: dict[str, PodTerms] = {}
         self._nodes = nodes
         self._domains = domains
