@@ -28,7 +28,7 @@ FAIRLEAD_PREFIX: Final = "fairlead.dev/"
 FIELD: Final = f"metadata.annotations[{KUBELET}]"
 # Annotations that users set; a note about an unknown annotation suggests the most similar of them.
 _SETTINGS: Final = (KUBELET, LOAD, READY_DELAY, RUN_DURATION, STOP_DURATION, USAGE)
-# With the annotations that Fairlead sets itself; no note is made about any of them.
+# These annotations, and those that Fairlead sets itself. No note is made about any of them.
 _KNOWN: Final = frozenset((*_SETTINGS, DRAIN, IN_TURN, RENEWED_EVERY, REPLACES))
 
 

@@ -54,8 +54,8 @@ _LINE_BYTES: Final = 4  # the size of a header in addition to its name and value
 # and an ASGI message, which replaces `send` of ASGI: it sends the head of the response with status
 # 101, then the body without any encoding, and finally a frame that closes the WebSocket.
 UPGRADE: Final = "fairlead.upgrade"
-# The server's state contains, under this key, the connections whose clients do not read (the
-# longest wait first).
+# A key of the server's state. Its value contains the connections whose clients do not read, the
+# longest wait first.
 _UNREAD: Final = "fairlead.unread"
 
 

@@ -27,7 +27,7 @@ from fairlead.apiserver.auth.authentication.token import subprotocols_without_to
 _VERSION: Final = "13"
 # upstream: net/url/url.go:ParseRequestURI, which accepts an absolute path, too
 _ORIGIN: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:.")
-# Upstream refuses without a text. This text tells the refusal from one by RBAC.
+# Upstream's refusal has no text. With this text, users do not take it for a refusal by RBAC.
 _NO_ORIGIN: Final = "missing or bad Origin header: the handshake needs one that contains a URL"
 
 Headers = list[tuple[bytes, bytes]]

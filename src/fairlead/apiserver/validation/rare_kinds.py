@@ -115,7 +115,7 @@ def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
     elif spec.max_replicas < spec.min_replicas:
         why = "must be greater than or equal to `minReplicas`"
         yield invalid("spec.maxReplicas", spec.max_replicas, why)
-    # A cluster may have the feature gate HPAScaleToZero.
+    # minReplicas may be 0, because the cluster may have the feature gate HPAScaleToZero.
     yield from check_scale_to_zero(spec.min_replicas, (one.type for one in spec.metrics))
 
 

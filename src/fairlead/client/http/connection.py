@@ -16,7 +16,7 @@ from msgspec import Struct
 
 HEAD_BYTES_MAX: Final = 10 << 20  # upstream: net/http/transport.go: maxHeaderResponseSize
 _GZIP: Final = 31  # the wbits of zlib for data with the header and trailer of gzip
-# The most bytes that are decompressed at once. Almost every body is shorter.
+# The maximum number of bytes that are decompressed at once. Almost every body is shorter.
 _STEP_BYTES: Final = 128 << 20
 
 

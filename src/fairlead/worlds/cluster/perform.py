@@ -46,7 +46,7 @@ from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Failu
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
-# The most tries of a request that the server answers with an internal error.
+# A request that the server answers with an internal error is sent at most this many times.
 ERROR_TRIES_MAX: Final = 4
 PAUSE_SECONDS_MAX: Final = 8.0
 _TOO_MANY, _INTERNAL_ERROR = 429, 500

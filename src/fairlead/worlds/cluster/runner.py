@@ -64,11 +64,11 @@ SLICE_S: Final = 0.02
 STEP_GAP_S: Final = 0.002
 STOP_SECONDS_MAX: Final = 5.0
 LOST_LEADERSHIP: Final = "leaderelection lost"
-# The most objects of a resource that are logged because they cannot be decoded.
+# The maximum number of undecodable objects that are logged for a resource.
 UNDECODABLE_NAMED: Final = 10
 _TEXT_MAX: Final = 200
 _POLL_S: Final = 0.02
-# The most bytes of one response: a page has at most 500 objects.
+# The maximum size of a response. A page of a list has at most 500 objects.
 _RESPONSE_BYTES_MAX: Final = 256 << 20
 
 

@@ -44,7 +44,8 @@ class VersionOrder:
         self._arrived: deque[tuple[Instant, int]] = deque()  # (time at which WAIT ends, version)
         self._last: dict[type, int] = {}  # the version of the last change of each kind
         self._highest = 0
-        # All changes up to this version may be passed on; WAIT has ended for one of them.
+        # (time, version): all changes up to this version may be passed on, because WAIT has ended
+        # for the change with this version.
         self._released: tuple[Instant, int] = (0, -1)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:

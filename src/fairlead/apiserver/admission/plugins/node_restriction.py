@@ -101,7 +101,7 @@ def _problem(node: str, attributes: AdmissionAttributes, storage: Storage) -> st
         case kind, _ if kind is CSI_NODE and attributes.name != node:
             return "can only access CSINode with the same name as the requesting node"
         case kind, _ if kind is RESOURCE_SLICE and _node_of(attributes.obj) != node:
-            # For updates, the node authorizer has already checked whose slice it is.
+            # For an update, the node authorizer has already checked that the node owns the slice.
             is_update = attributes.operation is Operation.UPDATE
             return "" if is_update else _SLICE_PROBLEM.format(attributes.operation.value.lower())
         case _:

@@ -17,11 +17,11 @@ class ReconcileDelay(Struct, frozen=True, kw_only=True):
     """Delays of the post-start hooks in ns, each relative to the previous step."""
 
     accepted: int = 0  # the condition NamesAccepted of a new CustomResourceDefinition
-    # Its condition Established. If this is 0, both conditions are written together, without a
-    # delay.
+    # The condition Established of the new definition. If this is 0, both conditions are written
+    # together, without a delay.
     established: int = 0
     ending: int = 0  # the condition Terminating of a deleted definition
-    # The deletion of its custom resources. If this is 0, they are deleted without a delay. The
+    # The deletion of the definition's objects. If this is 0, they are deleted without a delay. The
     # condition Terminating is then written only if some of them remain, for example because of
     # finalizers.
     ended: int = 0

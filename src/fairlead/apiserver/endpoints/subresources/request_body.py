@@ -88,7 +88,7 @@ def requested_update(
     new = in_request_namespace(scope, decoded_object(scope, options, kind))
     new = without_duplicate_owners(new, scope.warnings.append)
     if not new["metadata"].get("name"):
-        # Raises: as upstream, a missing name is reported before 404.
+        # This raises an error: as in upstream, a missing name is reported before a missing object.
         require_request_name(scope, new)
     old = yield from in_request_version(scope, existing_object(scope))
     new = require_request_name(scope, new)

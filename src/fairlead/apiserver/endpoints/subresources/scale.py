@@ -34,7 +34,8 @@ from fairlead.apiserver.request import Response
 from fairlead.apiserver.suspension import WebhookCalls
 
 SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
-# In the Scale of a custom resource that lacks its replicas field: a patch must set the field.
+# The replicas in the Scale of a custom resource whose replicas field is absent. A patch of the
+# Scale must set the field.
 # upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go:invalidSpecReplicas
 _UNSET: Final = -2147483648
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
