@@ -247,7 +247,8 @@ def _pruned(
     # Invariant: left <= result <= full, and only members of `before` are in full but not in result.
     full = last_version.convert(new)
     left = without(last_version.schema, full, with_named_fields(last_version.schema, before))
-    # Owners in `last_version` come first: without their fields an object may not be convertible.
+    # The fields of owners in `last_version` are restored first. Without these fields, the object
+    # may not be convertible to the versions of the other owners.
     order = sorted(owned, key=lambda one: one[0] is not last_version)
     left = _with_owned(full, left, last_version, order)
     return last_version.convert_back(_with_unowned(last_version.schema, full, left, before))

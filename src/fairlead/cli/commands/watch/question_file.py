@@ -132,9 +132,9 @@ def _refuse_unreadable_files(path: str, field: str, question: Question) -> None:
 
 
 def _values(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (option, value) for each of `words` that is an option, and its value.
+    """Yield (word, next word) for each of `words`, or (OPTION, VALUE) for the word OPTION=VALUE.
 
-    An option without a value is yielded with the next option.
+    The caller uses only the pairs that begin with the name of an option that takes a value.
     """
     for word, after in zip(words, (*words[1:], ""), strict=True):
         option, is_joined, value = word.partition("=")
