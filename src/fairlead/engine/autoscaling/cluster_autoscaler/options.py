@@ -7,6 +7,7 @@ upstream: config/flags/flags.go, config/autoscaling_options.go
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Final
@@ -218,11 +219,18 @@ def _parsed(flags: Mapping[str, Any], owner: type[Struct]) -> dict[str, Any]:
     for flag, value in flags.items():
         name = _field_name(flag)
         if name not in types or name == "defaults":
-            raise OptionError(f"no flag --{flag}")
+            if is_known(flag) and name != "defaults":
+                raise OptionError(f"--{flag}: cannot be set for a single node group")
+            known = (one.replace("_", "-") for one in types if one != "defaults")
+            nearest = difflib.get_close_matches(flag, known, n=1)
+            hint = f"; did you mean --{nearest[0]}?" if nearest else ""
+            raise OptionError(f"no flag --{flag}{hint}")
+        parse = _PARSERS.get(name, _TYPE_PARSERS.get(types[name], _text))
         try:
-            found[name] = _PARSERS.get(name, _TYPE_PARSERS.get(types[name], _text))(value)
+            found[name] = parse(value)
         except (ValueError, TypeError, AttributeError, OverflowError):
-            raise OptionError(f"--{flag}: {value!r} is not a valid value") from None
+            expected = f"; expected {_EXPECTED[parse]}" if parse in _EXPECTED else ""
+            raise OptionError(f"--{flag}: {value!r} is not a valid value{expected}") from None
     return found
 
 
@@ -310,4 +318,15 @@ _TYPE_PARSERS: Final[Mapping[str, _Parser]] = {
     "float": _ratio,
     "DurationNs": _duration,
     "tuple[str, ...]": _names,
+}
+_EXPECTED: Final[Mapping[_Parser, str]] = {
+    _boolean: "true or false",
+    _duration: "a duration such as 10m",
+    _interval: "a duration of more than 0s, such as 10s",
+    _integer: "an integer",
+    _ratio: "a number",
+    _limits: "MINIMUM:MAXIMUM",
+    _memory_limits: "MINIMUM:MAXIMUM in GiB",
+    _gpu_limits: "TYPE:MINIMUM:MAXIMUM",
+    _priorities: "PRIORITY:SECONDS,...",
 }

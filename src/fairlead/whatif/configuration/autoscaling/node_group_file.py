@@ -7,7 +7,7 @@ module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -48,6 +48,9 @@ def _description(text: str) -> Meta:
     return Meta(description=text)
 
 
+_PODS: Final = 110  # the default of the kubelet's --max-pods
+
+
 class NodeTemplateForm(StrictForm, frozen=True, kw_only=True):
     """The template of the new nodes of a group: their labels, taints and amounts of resources."""
 
@@ -59,10 +62,14 @@ class NodeTemplateForm(StrictForm, frozen=True, kw_only=True):
     ] = []
     capacity: Annotated[
         Quantities,
-        _description("Capacity of a new node: a quantity for each resource, such as cpu."),
+        _description(
+            "Capacity of a new node: a quantity for each resource, such as cpu; by default, 110 "
+            "pods."
+        ),
     ]
     allocatable: Annotated[
-        Quantities, _description("Allocatable amounts of a new node; by default, the capacity.")
+        Quantities,
+        _description("Allocatable amounts of a new node; by default, the capacity of a resource."),
     ] = {}
 
 
@@ -132,6 +139,8 @@ def _config(path: str, form: NodeGroupFile, nodes: list[Json]) -> ClusterAutosca
     specs: list[NodeGroupSpec] = []
     for index, group in enumerate(form.node_groups):
         where = f"node-groups[{index}]"
+        if not group.name:
+            raise InputError(path, "is empty", field=f"{where}.name")
         if any(spec.id == group.name for spec in specs):
             raise InputError(path, f"{group.name!r} appears twice", field=f"{where}.name")
         specs.append(_spec(path, where, group, nodes))
@@ -218,13 +227,11 @@ def _stated_template(path: str, where: str, group: NodeGroupForm, stated: NodeTe
     `group` was read from the field `where` of the file `path`. Raises InputError if `stated` is not
     valid.
     """
+    capacity = {"pods": _PODS, **stated.capacity}
     template: Json = {
         "metadata": {"labels": {**stated.labels, **group.labels}},
         "spec": {"taints": stated.taints} if stated.taints else {},
-        "status": {
-            "capacity": stated.capacity,
-            "allocatable": stated.allocatable or stated.capacity,
-        },
+        "status": {"capacity": capacity, "allocatable": {**capacity, **stated.allocatable}},
     }
     try:
         made = decode_as(Node, template)

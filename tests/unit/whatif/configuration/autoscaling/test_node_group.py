@@ -755,6 +755,26 @@ def test_a_file_sets_all_fields_of_a_group(of_file):
     assert config.options.expander == ("price",)
 
 
+@pytest.mark.parametrize(
+    ("stated", "capacity", "allocatable"),
+    [
+        ({"capacity": {"cpu": "4"}}, {"cpu": "4", "pods": "110"}, {"cpu": "4", "pods": "110"}),
+        (
+            {"capacity": {"cpu": "4", "pods": "8"}, "allocatable": {"cpu": "3"}},
+            {"cpu": "4", "pods": "8"},
+            {"cpu": "3", "pods": "8"},
+        ),
+    ],
+    ids=["capacity without pods", "allocatable without pods"],
+)
+def test_a_template_has_defaults_for_each_resource(of_file, stated, capacity, allocatable):
+    """A node without an amount of pods would take no pods."""
+    [group] = of_file({**GROUP, "template": stated}).groups
+    status = group.template["status"]
+    assert {name: str(amount) for name, amount in status["capacity"].items()} == capacity
+    assert {name: str(amount) for name, amount in status["allocatable"].items()} == allocatable
+
+
 def test_startup_and_removal_times_can_be_zero(of_file):
     [group] = of_file({**GROUP, "provision-time": "0s", "deletion-time": "0s"}).groups
     assert (group.provision_time, group.deletion_time) == (0, 0)
@@ -802,6 +822,12 @@ def test_without_a_template_the_first_node_of_a_group_is_the_template(of_file):
         ([{**GROUP, "provision-time": "soon"}], {}, r"node-groups\[0\].provision-time: "),
         ([{**GROUP, "price": -1}], {}, r"node-groups\[0\].price: -1.0 is not from 0 to "),
         ([{**GROUP, "options": {"x": 1}}], {}, r"node-groups\[0\].options.x: no flag --x"),
+        (
+            [{**GROUP, "options": {"expander": "price"}}],
+            {},
+            r"node-groups\[0\].options.expander: cannot be set for a single node group",
+        ),
+        ([{**GROUP, "name": ""}], {}, r"node-groups\[0\].name: is empty"),
         ([{**GROUP, "labels": {"a b": "c"}}], {}, r"node-groups\[0\].labels\[a b\]: name part"),
         (
             [{**GROUP, "template": {"capacity": {"cpu": "1e30"}}}],
