@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +38,7 @@ from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, wait
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 
@@ -323,7 +324,19 @@ def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
         why = ", because of required anti-affinity."
     elif len(_kept_off(first, TOGETHER)) == len(pending):
         why = ", because of required affinity to other pods."
+    elif further := _further_reasons(pending, known):
+        why = f", for a further reason: {', '.join(further)}."
     return f"With {nodes}, {pods} pending, too{why}"
+
+
+def _further_reasons(pending: Iterable[PodEnd], known: Iterable[PodEnd]) -> list[str]:
+    """Return the reasons of the `pending` pods of a trial that the pods `known` do not have.
+
+    The new nodes of the trial gave these reasons.
+    """
+    before = {reason for pod in known for reason in reasons_of(pod.reason)}
+    found = dict.fromkeys(reason for pod in pending for reason in reasons_of(pod.reason))
+    return [reason for reason in found if reason not in before]
 
 
 def _others(tried: Effect, answer: Effect) -> list[PodEnd]:

@@ -2060,6 +2060,22 @@ def test_a_note_says_that_new_nodes_lack_the_pods_of_a_required_affinity(snapsho
     assert not answer.next_steps
 
 
+def test_a_note_states_the_further_reason_why_a_new_node_does_not_help(snapshot, make):
+    """The host port is taken on node a, and the new node has another name."""
+    web = make.workload("ReplicaSet", "web", replicas=1, nodeSelector={HOSTNAME: "a"})
+    web["spec"]["template"]["spec"]["containers"][0]["ports"] = [
+        {"containerPort": 80, "hostPort": 80}
+    ]
+    answer = what_if(
+        snapshot(make.node("a", **{HOSTNAME: "a"}), web), ClusterChange(scale=("rs/web=2",))
+    )
+    assert len(answer.difference.pending) == 1
+    assert (
+        "With one more node like a, the pod stays pending, too, for a further reason: node(s) "
+        "didn't match Pod's node affinity/selector."
+    ) in answer.changed.notes
+
+
 def test_a_step_with_new_nodes_names_the_quota_that_refuses_the_other_pods(snapshot, make):
     """The StatefulSet creates db-2, which the quota refuses, only when db-1 has a node."""
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "2"}}}
