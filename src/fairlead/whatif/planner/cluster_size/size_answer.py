@@ -191,11 +191,15 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
     if question.headroom:
         yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
     if found.waiting_at_once:
+        everything, more = "Everything runs", ""
+        if found.unplaceable:  # these pods do not run in any order
+            everything, more = "The other pods run", " more"
+        count = found.waiting_at_once
+        waiting = f"{count:,}{more} {'pod' if count == 1 else 'pods'}"
         yield (
-            "Everything runs if the large pods are placed first. If all pods were created at the "
-            f"same time, {counted(found.waiting_at_once, 'pod')} would stay pending, because the "
-            "scheduler would spread the first pods, and no node would have room for the last large "
-            "pods."
+            f"{everything} if the large pods are placed first. If all pods were created at the "
+            f"same time, {waiting} would stay pending, because the scheduler would spread the "
+            "first pods, and no node would have room for the last large pods."
         )
 
 

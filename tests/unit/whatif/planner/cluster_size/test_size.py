@@ -554,6 +554,14 @@ def test_pods_that_find_no_node_if_all_are_created_at_once_are_counted(count, po
     assert all(one.startswith("Everything runs if the large pods are placed first") for one in said)
 
 
+def test_the_answer_does_not_say_that_everything_runs_if_a_pod_fits_no_node():
+    question = SizeQuestion(4, 0, 1.0, Survival(), 0.0, 5, False, ())
+    found = SizeResult(waiting_at_once=2, unplaceable={"default/huge": "Insufficient cpu"})
+    said = size_answer(question, found, "dump.yaml", ()).findings
+    start = "The other pods run if the large pods are placed first. If all pods were created at "
+    assert any(one.startswith(f"{start}the same time, 2 more pods would stay") for one in said)
+
+
 def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypatch):
     monkeypatch.setattr(SizeSearch, "_survives", lambda search: False)
     survival = Survival(nodes=1)
