@@ -229,6 +229,22 @@ def test_resources_of_one_name_are_named_once():
     ]
 
 
+def test_unreadable_resources_of_one_topic_share_a_note():
+    """A user with few permissions would otherwise get so many notes that they hide all others."""
+    workloads = ["replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch"]
+    volumes = ["csinodes.storage.k8s.io", "csidrivers.storage.k8s.io"]
+    assert unreadable_lines([*workloads, *volumes]) == [
+        (
+            "no replicasets, statefulsets, daemonsets and jobs could be read: their evicted pods "
+            "are not replaced"
+        ),
+        (
+            "no csinodes and csidrivers could be read: limits and storage capacity of volume "
+            "drivers are ignored"
+        ),
+    ]
+
+
 def test_notes_about_unreadable_resources_name_the_command_that_prints_the_role():
     notes = unreadable_notes(["jobs.batch", "poddisruptionbudgets.policy"])
     assert ["snapshot --rbac" in note for note in notes] == [False, False, True]

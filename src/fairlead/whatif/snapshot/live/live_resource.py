@@ -17,7 +17,7 @@ from fairlead.whatif.snapshot.installed_autoscaler import STATUS, STATUS_NAMESPA
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
 # One line per resource, with the consequence of its absence. A resource without a consequence is
-# required.
+# required. Resources with the same consequence share a note, so that few notes hide no others.
 _RESOURCES: Final = """
 nodes
 pods
@@ -25,23 +25,23 @@ namespaces: namespace selectors match nothing
 poddisruptionbudgets.policy: drains and preemptions look easier than they are
 priorityclasses.scheduling.k8s.io: new pods get no priority by class
 deployments.apps: evicted pods of Deployments might be replaced differently
-replicasets.apps: evicted pods of ReplicaSets are not replaced
-statefulsets.apps: evicted pods of StatefulSets are not replaced
-daemonsets.apps: pods of DaemonSets are not recreated
-replicationcontrollers: evicted pods of ReplicationControllers are not replaced
+replicasets.apps: their evicted pods are not replaced
+statefulsets.apps: their evicted pods are not replaced
+daemonsets.apps: their evicted pods are not replaced
+replicationcontrollers: their evicted pods are not replaced
 controllerrevisions.apps: rollouts of StatefulSets and DaemonSets start anew
-jobs.batch: evicted pods of Jobs are not replaced
+jobs.batch: their evicted pods are not replaced
 cronjobs.batch: no CronJob starts a Job
 jobs.batch.volcano.sh: Jobs of Volcano are unknown
 jobsets.jobset.x-k8s.io: JobSets are unknown
 services: default topology spread does not see which pods belong together
 persistentvolumeclaims: pods with volumes cannot be placed as on the cluster
 persistentvolumes: pods with volumes cannot be placed as on the cluster
-storageclasses.storage.k8s.io: volumes of new pods cannot be provisioned
-csinodes.storage.k8s.io: limits of volumes per node are ignored
-csidrivers.storage.k8s.io: the storage capacity of drivers is ignored
-csistoragecapacities.storage.k8s.io: the storage capacity of drivers is ignored
-volumeattachments.storage.k8s.io: limits of volumes per node are ignored
+storageclasses.storage.k8s.io: pods with volumes cannot be placed as on the cluster
+csinodes.storage.k8s.io: limits and storage capacity of volume drivers are ignored
+csidrivers.storage.k8s.io: limits and storage capacity of volume drivers are ignored
+csistoragecapacities.storage.k8s.io: limits and storage capacity of volume drivers are ignored
+volumeattachments.storage.k8s.io: limits and storage capacity of volume drivers are ignored
 serviceaccounts: pods of missing service accounts are not refused
 limitranges: new workloads get no default requests
 resourcequotas: quotas refuse nothing
@@ -53,12 +53,12 @@ deviceclasses.resource.k8s.io: pods with devices cannot be placed as on the clus
 devicetaintrules.resource.k8s.io: taints of DeviceTaintRules are ignored
 leases.coordination.k8s.io: an outage under way seems to begin earlier than it did
 horizontalpodautoscalers.autoscaling: workloads keep their present number of replicas
-validatingadmissionpolicies.admissionregistration.k8s.io: admission policies refuse nothing
-validatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies refuse nothing
-mutatingadmissionpolicies.admissionregistration.k8s.io: admission policies change nothing
-mutatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies change nothing
-validatingwebhookconfigurations.admissionregistration.k8s.io: webhooks to call are unknown
-mutatingwebhookconfigurations.admissionregistration.k8s.io: webhooks to call are unknown
+validatingadmissionpolicies.admissionregistration.k8s.io: admission policies and webhooks are unknown
+validatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies and webhooks are unknown
+mutatingadmissionpolicies.admissionregistration.k8s.io: admission policies and webhooks are unknown
+mutatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies and webhooks are unknown
+validatingwebhookconfigurations.admissionregistration.k8s.io: admission policies and webhooks are unknown
+mutatingwebhookconfigurations.admissionregistration.k8s.io: admission policies and webhooks are unknown
 podgroups.scheduling.volcano.sh: gangs of Volcano are scheduled pod by pod
 queues.scheduling.volcano.sh: the queues of Volcano are unknown
 podgroups.scheduling.incubator.k8s.io: gangs of kube-batch are scheduled pod by pod
