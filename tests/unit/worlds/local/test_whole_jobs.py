@@ -55,6 +55,33 @@ def test_pod_groups_are_served_in_the_groups_of_all_schedulers(cluster, group):
     assert "podgroups/status" in [resource["name"] for resource in found["resources"]]
 
 
+@pytest.mark.parametrize(
+    ("resource", "spec", "unknown"),
+    [
+        (f"{VOLCANO}/namespaces/default/podgroups", {"minMembers": 1}, "spec.minMembers"),
+        (f"{VOLCANO}/queues", {"weight": 1, "guarantee": {"cpu": 1}}, "spec.guarantee.cpu"),
+        (
+            "scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups",
+            {"minMember": 1, "queue": "q"},
+            "spec.queue",
+        ),
+        (
+            "scheduling.incubator.k8s.io/v1alpha1/namespaces/default/podgroups",
+            {"minMembers": 1},
+            "",
+        ),
+    ],
+    ids=["Volcano's group", "Volcano's queue", "scheduler-plugins' group", "kube-batch's group"],
+)
+def test_unknown_fields_are_refused_if_the_scheduler_has_schemas(cluster, resource, spec, unknown):
+    """kubectl asks for this validation. kube-batch's own definitions allow any field."""
+    obj = {"metadata": {"name": "one"}, "spec": spec}
+    strict = (("fieldValidation", "Strict"),)
+    found = cluster.ask("POST", f"/apis/{resource}", obj, query=strict)
+    assert found.get("message", "").endswith(f'unknown field "{unknown}"' if unknown else "")
+    assert (found["kind"] == "Status") is bool(unknown)
+
+
 def test_only_one_api_group_has_short_names(cluster):
     definitions = cluster.list("crd", "")
     short = {d["spec"]["group"] for d in definitions if d["spec"]["names"].get("shortNames")}
