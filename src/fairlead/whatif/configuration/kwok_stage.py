@@ -48,6 +48,7 @@ from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.snapshot.manifest import Manifest
 
 API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
+_NAMES_MAX: Final = 4
 _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
 _PATH_MAX: Final = 1000
@@ -270,6 +271,16 @@ def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int)
     if stages.has(StageRole.DELETE):
         config = replace(config, removal_delays=partial(stages.delay, StageRole.DELETE))
     return config
+
+
+def stages_note(stages: Iterable[Manifest]) -> str:
+    """Return a note that names some of the KWOK Stages `stages`."""
+    names = sorted({one.ref.name for one in stages})
+    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+    return (
+        f"KWOK Stages say how long the pods that they select take: {', '.join(names[:_NAMES_MAX])}"
+        f"{more}."
+    )
 
 
 def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:

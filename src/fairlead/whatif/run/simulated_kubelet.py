@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from fairlead.apiserver.kind import POD
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.whatif.configuration.kwok_stage import is_stage, with_stages
+from fairlead.whatif.configuration.kwok_stage import is_stage, stages_note, with_stages
 from fairlead.whatif.input.document import read
 from fairlead.whatif.run.experiment import QUIET
 from fairlead.whatif.run.pod_timing.failing_revision import (
@@ -34,7 +34,6 @@ from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.samples import samples
 
 _STARTING: Final = seconds(60)
-_NAMES_MAX: Final = 4
 
 
 class SimulatedKubelets(Struct, frozen=True):
@@ -87,7 +86,7 @@ def simulated_kubelets(
     return SimulatedKubelets(
         config=config,
         quiet=max(QUIET, longest + _STARTING),
-        notes=(*([_stages_note(stages)] if stages else []), *stuck.notes),
+        notes=(*([stages_note(stages)] if stages else []), *stuck.notes),
         times=times,
         failing=failing,
         has_stages=bool(stages),
@@ -104,15 +103,6 @@ def read_stages(option: str, path: str) -> list[Manifest]:
         if not is_stage(one):
             raise one.refuse(f"is not a KWOK Stage, which {option} reads")
     return found
-
-
-def _stages_note(stages: Iterable[Manifest]) -> str:
-    names = sorted({one.ref.name for one in stages})
-    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-    return (
-        f"KWOK Stages say how long the pods that they select take: {', '.join(names[:_NAMES_MAX])}"
-        f"{more}."
-    )
 
 
 def _longest(config: KubeletConfig, cluster: Iterable[Manifest]) -> DurationNs:

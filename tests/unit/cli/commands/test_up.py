@@ -119,6 +119,47 @@ def test_the_clock_starts_at_the_time_of_a_snapshot_from_the_future(tmp_path, ca
     assert capsys.readouterr().out.startswith("2200-01-01T00:00:00.")
 
 
+@pytest.mark.parametrize(
+    ("phase", "phases", "notice"),
+    [
+        (
+            "Running",
+            ["Pending", "Running"],
+            "KWOK Stages say how long the pods that they select take: slow.",
+        ),
+        (
+            "Failed",
+            ["Running", "Running"],
+            "Stage slow: spec.next: sets the phase Failed; only Running and Succeeded",
+        ),
+    ],
+    ids=["simulated", "not simulated"],
+)
+def test_pods_follow_the_kwok_stages_of_a_snapshot(tmp_path, capfd, phase, phases, notice):
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    node["status"] = {"capacity": amounts, "allocatable": amounts}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    pod["spec"] = {"containers": [{"name": "c", "image": "i"}]}
+    stage = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": "slow"}}
+    stage["spec"] = {
+        "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+        "selector": {"matchExpressions": [{"key": ".status.podIP", "operator": "DoesNotExist"}]},
+        "delay": {"durationMilliseconds": 90_000},
+        "next": {"statusTemplate": f"phase: {phase}"},
+    }
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod, stage]}))
+    found = []
+    with up("--snapshot", str(dump)) as kubeconfig:
+        for time in ("60s", "40s"):
+            assert run(["clock", "advance", time, "--kubeconfig", kubeconfig]) == 0
+            status = get(kubeconfig, "/api/v1/namespaces/default/pods/p")["status"]
+            found.append(status["phase"])
+    assert found == phases
+    assert notice in capfd.readouterr().err
+
+
 def test_resources_limited_by_the_admission_configuration_require_a_quota(tmp_path):
     """The option is --admission-control-config-file; it prevents the use of high priorities."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}

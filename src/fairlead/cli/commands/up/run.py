@@ -45,14 +45,17 @@ from fairlead.cli.options.dashboard import open_dashboard_port
 from fairlead.cli.output.result_file import print_empty_files, print_notice
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import OFF, is_of_karpenter
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     provision_times,
     with_provider,
 )
+from fairlead.whatif.configuration.kwok_stage import is_stage, stages_note, with_stages
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot, read_snapshot
 from fairlead.worlds.local.bootstrap.nodes import zone_name
 from fairlead.worlds.local.clock import LocalClock
@@ -360,10 +363,12 @@ def _print_unused_size(options: UpOptions, cluster: LocalCluster) -> None:
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
     """Return the engine's configuration, with the autoscaler and the node controllers of `options`.
 
-    Raises InputError.
+    The kubelets follow the KWOK Stages in `snapshot`. Raises InputError.
     """
     nodes = options.node_lifecycle
     config = OBSERVED if nodes is None else replace(OBSERVED, node_lifecycle=nodes)
+    if snapshot is not None:
+        config = replace(config, kubelet=_with_stages(config.kubelet, snapshot))
     if options.autoscale.autoscale == OFF:
         return config
     # Imported only if needed: most clusters have no autoscaler.
@@ -385,6 +390,23 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
         print_notice(note)
     provider = provision_times(options.provision_time)
     return replace(config, autoscaler=with_provider(found, provider).config)
+
+
+def _with_stages(config: KubeletConfig, snapshot: Snapshot) -> KubeletConfig:
+    """Return `config` with the delays of the KWOK Stages in `snapshot`, and print a notice.
+
+    If a Stage cannot be simulated, the notice says why all of them have no effect.
+    """
+    stages = [one for one in samples(snapshot.manifests) if is_stage(one)]
+    if not stages:
+        return config
+    try:
+        found = with_stages(config, stages, seed=0)
+    except InputError as cause:
+        print_notice(f"The KWOK Stages of --snapshot have no effect: {cause}")
+        return config
+    print_notice(stages_note(stages))
+    return found
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
