@@ -26,6 +26,7 @@ FileName = Annotated[str, msgspec.Meta(extra={"is_file": True})]
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`")
+_UNQUOTED: Final = re.compile(r"Expected `str( \| null)?`, got `(bool|int|float)`")
 _STEP: Final = re.compile(r"\.([^.\[]+)|(\[)")
 
 
@@ -67,7 +68,10 @@ def _refusal(document: Document, message: str, form: type[msgspec.Struct]) -> In
     if missing := _MISSING.fullmatch(problem):
         return InputError(source, "is required", field=_join(field, missing[1]))
     field = with_key(field, document.value, problem)
-    return InputError(source, problem[0].lower() + problem[1:].replace("`", ""), field=field)
+    # YAML reads unquoted words such as `y` and `on` as booleans, and 010 as a number.
+    hint = "; put it in quotes" if _UNQUOTED.fullmatch(problem) else ""
+    problem = problem[0].lower() + problem[1:].replace("`", "")
+    return InputError(source, f"{problem}{hint}", field=field)
 
 
 def _join(path: str, name: str) -> str:

@@ -330,7 +330,7 @@ def test_the_pods_of_a_trace_become_steps(experiment, write):
         ("cluster: {generated: {nodes: 1, groups: [{nodes: 1, taint: x}]}}",
          "s.yaml: line 1: cluster.generated.groups[0].taint: unknown field; did you mean taints?"),
         ("cluster: {generated: {nodes: 1, labels: {a: b, x: y}}}",
-         "s.yaml: line 1: cluster.generated.labels[x]: expected str, got bool"),
+         "s.yaml: line 1: cluster.generated.labels[x]: expected str, got bool; put it in quotes"),
         ("cluster: {generated: {nodes: 1, labels: {a: b, x: null}}}",
          "s.yaml: line 1: cluster.generated.labels[x]: expected str, got null"),
         ("cluster: {files: [none.yaml]}", "none.yaml: cannot be read: No such file or directory"),
