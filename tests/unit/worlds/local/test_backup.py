@@ -110,7 +110,7 @@ def truncated(directory):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (truncated, "objects.db: database disk image is malformed"),
+        (truncated, "objects.db: is damaged: database disk image is malformed"),
         (lambda directory: with_pod(directory, b"[]"), "objects.db: is damaged: "),
         (lambda directory: (directory / "ca.crt").write_text("x"), "ca.crt: is damaged"),
         (lambda directory: (directory / "tokens").unlink(), "tokens: is missing"),
