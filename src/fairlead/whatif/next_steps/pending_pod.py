@@ -28,6 +28,8 @@ from fairlead.whatif.next_steps.topology_spread import held_by_failed_zones
 from fairlead.whatif.next_steps.tried_nodes import added_nodes, best_nodes
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 
 # New nodes are seldom worth their price, or too late, for pods that wait less.
@@ -80,11 +82,12 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
 
     At least one of the pods must have waited for WAIT_MIN. The new nodes are tried. The what-if is
     yielded only if fewer pods wait for room with the new nodes, and no pod is pending at the end.
+    Pods with a negative priority do not count if other pods waited, too.
     Nothing is yielded if pods are pending without the new nodes, because `add_nodes` is about these
     pods. Nothing is yielded either if the user's what-if adds nodes, or if an autoscaler acts.
     """
     answer, change = context.answer, context.answer.change
-    waited = answer.effect.waited
+    waited = _counted_waits(answer.effect)
     if all(one.waited < WAIT_MIN for one in waited):
         return
     is_pending = bool(answer.difference.pending or answer.difference.not_created)
@@ -99,12 +102,21 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
     if more is None:
         return
     tried = context.ask(replace(change, add_nodes=more.count, like=more.like))
-    if tried is None or tried.difference.pending or len(tried.waited) >= len(waited):
+    if tried is None or tried.difference.pending:
         return
-    still = len(tried.waited)
+    counts_all = waited[0].pod.has_negative_priority
+    still = sum(counts_all or not one.pod.has_negative_priority for one in tried.waited)
+    if still >= len(waited):
+        return
     who = f"{counted(still, 'pod')} instead of {len(waited):,}" if still else "no pod"
     verb = "waits" if still < 2 else "wait"
     yield added_nodes("ask again with", more, rest=f"; {who} then {verb} long for a node")
+
+
+def _counted_waits(effect: Effect) -> list[WaitedPod]:
+    """Return the pods that waited, without those of a negative priority if there are others."""
+    others = [one for one in effect.waited if not one.pod.has_negative_priority]
+    return others or [*effect.waited]
 
 
 def _copyable_nodes(context: StepContext) -> list[NodeEnd]:

@@ -495,6 +495,28 @@ def test_pods_that_wait_for_hours_suggest_a_node(snapshot, make, web, size, last
     assert steps_of(answer) == steps
 
 
+@pytest.mark.parametrize("selector", [{HOSTNAME: "a"}, {}], ids=["bound to node a", "free"])
+def test_new_nodes_that_help_only_pods_of_a_negative_priority_are_not_suggested(
+    snapshot, make, selector
+):
+    """Node b is full, so both pods of node a wait for its return."""
+    objects = [make.node("a", **{HOSTNAME: "a"}), make.node("b", cpu="1", **{HOSTNAME: "b"})]
+    objects.append(make.priority_class("low", -10))
+    low = {"priorityClassName": "low", "priority": -10}
+    for name, spec in (("web", {"nodeSelector": selector}), ("placeholder", low)):
+        owner = make.workload("ReplicaSet", name, replicas=1, cpu="2", **spec)
+        owner["metadata"]["uid"] = name
+        pod = make.pod(f"{name}-0", node_name="a", owner=name, cpu="2", **spec)
+        pod["metadata"]["labels"] = {"app": name}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        objects += [owner, pod]
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="2h")
+    answer = what_if(snapshot(*objects), change)
+    assert len(answer.effect.waited) == 2
+    has_nodes = any("--add-nodes" in step.code for step in answer.next_steps)
+    assert has_nodes == (not selector)
+
+
 def test_new_nodes_for_pods_that_wait_are_not_suggested_twice(snapshot, make, web):
     """The question adds a node already, but it is too small for a pod."""
     change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="2h", add_nodes=1, like="c")
