@@ -177,7 +177,7 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
         return not node.is_tainted or admits or (lack_only_room and node.is_schedulable)
 
     rooms = [
-        (node.name, {**empty_room(node), **_device_room(runs[node.name], held), **apart})
+        (node.name, {**node.empty_room, **_device_room(runs[node.name], held), **apart})
         for node in nodes
         if suit or node.name in known_to_fit or (is_open(node) and not ruled_out)
     ]
@@ -224,7 +224,7 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
     one of them. The sum of their requests would fit into 2 copies.
     """
     pending, nodes = list(pending), list(nodes)
-    requests, room = [_with_pod(pod.requests) for pod in pending], empty_room(like)
+    requests, room = [_with_pod(pod.requests) for pod in pending], like.empty_room
     offered = _offered(requests, room)
     smallest = {name: min(one.get(name, 0) for one in requests) for name in offered}
     waiting = len(requests)
@@ -241,7 +241,7 @@ def least_by_sum(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
     The bound is 1 if `pending` is empty. In another run, the present pods may be on other nodes.
     This does not change the sum, but may change how many whole pods fit.
     """
-    requests, room = [_with_pod(pod.requests) for pod in pending], empty_room(like)
+    requests, room = [_with_pod(pod.requests) for pod in pending], like.empty_room
     offered = _offered(requests, room)
     lacking = {name: sum(one.get(name, 0) for one in requests) for name in offered}
     for node in nodes:
@@ -465,15 +465,6 @@ def _needs(pod: PodEnd, held: Mapping[WorkloadRef, Amounts]) -> Amounts:
 
 def _with_pod(requests: Amounts) -> Amounts:
     return {**requests, "pods": 1}
-
-
-def empty_room(node: NodeEnd) -> Amounts:
-    """Return the allocatable amounts of `node` minus the requests of its static and daemon pods."""
-    room = Counter(node.allocatable)
-    for pod in node.pods:
-        if pod.belongs_to_node:
-            room.subtract(_with_pod(pod.requests))
-    return room
 
 
 def free_room(node: NodeEnd) -> Counter[str]:

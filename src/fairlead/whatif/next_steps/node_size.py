@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.json import text
 from fairlead.api.quantity import amount_text
 from fairlead.apiserver.kind import DEVICE_CLASS
 from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT
-from fairlead.whatif.next_steps.new_nodes import empty_room
-from fairlead.whatif.next_steps.node_kinds import NodeAdmission
 from fairlead.whatif.next_steps.step_context import StepContext
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
@@ -35,16 +33,37 @@ def name_sizes(context: StepContext) -> Iterator[NextStep]:
         for one in context.manifests
         if one.kind is DEVICE_CLASS
     }
-    first = {pod.workload: pod for pod in answer.difference.pending if not pod.belongs_to_node}
+    nodes = answer.changed.nodes
+    least = _least(one.empty_room for one in nodes)
+    first = {
+        pod.workload: pod
+        for pod in answer.difference.pending
+        if not pod.belongs_to_node
+        and any(amount > least.get(name, 0) for name, amount in pod.requests.items())
+    }
+    if not first:  # each node is large enough for each pod
+        return
+    # Imported here, because most pending pods are not too large.
+    from fairlead.whatif.next_steps.node_kinds import NodeAdmission  # noqa: PLC0415
+
     admission = NodeAdmission(first, context)
     found = []
     for ref, pod in first.items():
-        admitting = [one for one in answer.changed.nodes if admission.admits(one, ref)]
-        which = "" if len(admitting) == len(answer.changed.nodes) else " that admits them"
+        admitting = [one for one in nodes if admission.admits(one, ref)]
+        which = "" if len(admitting) == len(nodes) else " that admits them"
         if problem := next(_problems(pod, admitting, which, provided), ""):
             found.append(f"Pods of {ref} are pending because {problem}")
     context.causes.extend(found[:_NAMED_MAX])
     yield from ()
+
+
+def _least(rooms: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    """Return the smallest amount of each resource in `rooms`; resources that one lacks are 0."""
+    found: dict[str, int] | None = None
+    for room in rooms:
+        known = room if found is None else found
+        found = {name: min(amount, room.get(name, 0)) for name, amount in known.items()}
+    return found or {}
 
 
 def _problems(
@@ -60,7 +79,7 @@ def _problems(
         if not is_short or name in provided or not nodes:
             continue
         largest = max(one.allocatable.get(name, 0) for one in nodes)
-        empty = max(empty_room(one).get(name, 0) for one in nodes)
+        empty = max(one.empty_room.get(name, 0) for one in nodes)
         if not largest:
             yield f"they request {name}, which no node{which} has."
         elif amount > empty:

@@ -6,6 +6,7 @@ one moved pod.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -248,6 +249,15 @@ class NodeEnd(Struct, frozen=True, kw_only=True):
             for name, amount in self.requested.items()
             if amount > self.allocatable.get(name, 0)
         ]
+
+    @property
+    def empty_room(self) -> Mapping[str, int]:
+        """The allocatable amounts minus the requests of the static and DaemonSet pods."""
+        room = Counter(self.allocatable)
+        for pod in self.pods:
+            if pod.belongs_to_node:
+                room.subtract({**pod.requests, "pods": 1})
+        return room
 
     @property
     def is_schedulable(self) -> bool:
