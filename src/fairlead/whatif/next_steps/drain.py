@@ -343,7 +343,9 @@ def _enough_replicas(
     N new replicas are tried. If N replicas do not help, because the missing pods never become
     healthy, N + 1 replicas are tried. A budget is left out if no tried number reduces the blocked
     evictions, for example because no node has room for a new replica. The replicas of all budgets
-    are tried in the same simulation.
+    are tried in the same simulation. If it ends worse than the user's what-if (`is_worse`), none of
+    its budgets is found: the evicted pods may find no place, or the replicas may take the room of
+    other pods.
     """
     effect, change = context.answer.effect, context.answer.change
     left: list[tuple[BudgetOutcome, WorkloadEffect, int]] = []
@@ -366,7 +368,7 @@ def _enough_replicas(
         if not scales:
             continue
         tried = context.ask(replace(change, scale=(*change.scale, *scales.values())))
-        if tried is None:
+        if tried is None or is_worse(tried, effect):
             continue
         blocked = {one.pdb: one.blocked for one in tried.budgets}
         found |= {

@@ -211,6 +211,14 @@ def test_a_replica_without_room_is_not_suggested_for_a_blocked_drain(snapshot, m
     assert [step.code for step in answer.next_steps] == [plan_of(answer)]
 
 
+def test_a_replica_that_takes_the_room_of_the_evicted_pod_is_not_suggested(snapshot, make, web):
+    """With a replica, the budget allows the eviction, but node b is full."""
+    nodes = [make.node("a"), make.node("b", cpu="2")]
+    answer = drained(snapshot, *nodes, *web, budget(minAvailable=2))
+    assert answer.changed.undrained
+    assert not any("--scale" in step.code for step in answer.next_steps)
+
+
 def test_a_minimum_of_which_pods_stay_unready_suggests_enough_replicas(snapshot, make, web):
     """With one more replica, two pods are healthy, but an eviction needs three."""
     web[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
