@@ -81,6 +81,7 @@ from fairlead.whatif.planner.cluster_size.size_result import (
 from fairlead.whatif.planner.cluster_size.substitute import Kind, substitutes
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import closed_nodes
+from fairlead.whatif.planner.refusal import size_problem
 from fairlead.whatif.run.progress import Progress
 
 NODES_MAX: Final = 100_000
@@ -404,7 +405,8 @@ class SizeSearch:
         """Return the reasons why nodes refuse each of `pods`, by the key of the pod.
 
         The nodes are the existing nodes that are kept, and one empty node of each offer. Offers in
-        `failed_zone` are left out. Pods without reasons are left out, too.
+        `failed_zone` are left out. Pods without reasons are left out, too. If all nodes are too
+        small for a pod, the reasons end with the size of the largest.
         """
         model, built = self._model, dict(self.result.nodes)
         reasons: dict[str, str] = {}
@@ -419,7 +421,9 @@ class SizeSearch:
                 diagnosis = find_nodes_that_fit(model.profile_of(pod).plans, pod).diagnosis()
                 found = {reason for row in rows for reason in diagnosis.status_of(row).reasons}
                 if found:
-                    reasons[pod.key] = ", ".join(sorted(found))
+                    size = size_problem(model, pod)
+                    why = f" ({size})" if size else ""
+                    reasons[pod.key] = f"{', '.join(sorted(found))}{why}"
         self.result.nodes = built
         return reasons
 

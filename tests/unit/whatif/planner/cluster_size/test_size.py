@@ -232,7 +232,7 @@ def test_nodes_of_a_stated_type_with_other_devices_are_another_kind(planner, mak
     ("spec", "why"),
     [
         ({"nodeSelector": {"disk": "ssd"}}, "node(s) didn't match Pod's node affinity/selector"),
-        ({"cpu": "40"}, "Insufficient cpu"),
+        ({"cpu": "40"}, "Insufficient cpu (no node is large enough; the largest has 4 cpu)"),
     ],
 )
 def test_the_reason_of_an_unplaced_pod_is_about_an_offered_node(planner, make, spec, why):
@@ -1289,7 +1289,8 @@ def test_a_pod_without_a_place_has_the_reasons_of_offered_and_kept_nodes(planner
     kept = make.node("kept")
     kept["spec"] = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
     found = sized(planner(kept, make.node("a"), make.pod("p", cpu="40")), keep=("kept",))
-    reasons = "Insufficient cpu, node(s) had untolerated taint(s)"
+    largest = "no node is large enough; the largest has 4 cpu"
+    reasons = f"Insufficient cpu, node(s) had untolerated taint(s) ({largest})"
     assert (found.nodes, found.unplaceable) == ({}, {"default/p": reasons})
 
 
