@@ -36,6 +36,9 @@ _MARK: Final = "\x7f"  # starts a marker; a text with this character gets no tem
 _ESCAPED_MARK: Final = re.compile(rb"\\u007[fF]")
 _BETWEEN: Final = "\n"
 _PRINTABLE_ASCII: Final = bytes(range(0x20, 0x7F)) + _BETWEEN.encode()
+# Frequent searches for a single byte search for its code. For `bytes in bytes`, Python 3.11 first
+# raises a TypeError and catches it, because the left side is not an integer.
+_QUOTE_CODE, _ESCAPE_CODE, _MARK_CODE = (ord(one) for one in (_QUOTE, _ESCAPE, _MARK))
 _LAYOUTS_MAX: Final = 16
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -81,22 +84,24 @@ class JsonTemplate:
         # `_guessed`
         self._layouts: dict[int, str] = {}
 
+    @classmethod
+    def between(cls, pieces: list[bytes], others: list[bytes]) -> JsonTemplate | None:
+        """Return the template that accepts the texts of `pieces` and `others`.
+
+        The template has placeholders only for the strings in which these texts differ. The text of
+        `pieces` is the sample. Returns None if `_differing` returns None.
+        """
+        differing = _differing(pieces, others)
+        return None if differing is None else cls(pieces, differing)
+
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
         """Return a template that accepts all texts of this template, and the text of `pieces`.
 
-        Returns None if the text of `pieces` and the template's `sample` differ in more than string
-        values. Also returns None if the text of `pieces` contains the character with which every
-        marker begins (see `marker`). In such a text, a string could be mistaken for a marker.
+        Returns None if `_differing` returns None for the `sample` and this text.
         """
         own = pieces_of(self.sample)
-        if len(pieces) != len(own) or pieces[::2] != own[::2]:
-            return None
-        if has_marks(_QUOTE.join(pieces)):
-            return None
-        differing = frozenset(compress(count(), map(ne, pieces, own)))
-        if any(pieces[index + 1].lstrip().startswith(b":") for index in differing):
-            return None  # the string is a key
-        return JsonTemplate(own, self._variable | differing)
+        differing = _differing(own, pieces)
+        return None if differing is None else JsonTemplate(own, self._variable | differing)
 
     def strings(self, text: bytes | memoryview) -> list[str] | None:
         """Return the strings in the placeholders of `text`; None if `text` does not match.
@@ -110,7 +115,7 @@ class JsonTemplate:
             return None
         joined = _BETWEEN.encode().join(found)
         strings = joined.decode().split(_BETWEEN)
-        if len(strings) != len(found) or b"\\" in joined:
+        if len(strings) != len(found) or _ESCAPE_CODE in joined:
             return None
         # Nearly all strings are printable ASCII. `isprintable` takes several times as long.
         others = joined.translate(None, _PRINTABLE_ASCII)
@@ -129,7 +134,7 @@ class JsonTemplate:
         pieces: tuple[bytes, ...] = unpack(layout, text)
         parts, found = pieces[::2], pieces[1::2]
         # A quote would end the string, so the string would be shorter than assumed.
-        if parts != self._parts or _QUOTE in b"".join(found):
+        if parts != self._parts or _QUOTE_CODE in b"".join(found):
             return None
         return found
 
@@ -293,6 +298,23 @@ def pieces_of(text: bytes) -> list[bytes]:
     return _STRING.split(text) if _ESCAPE in text else text.split(_QUOTE)
 
 
+def _differing(sample: list[bytes], pieces: list[bytes]) -> frozenset[int] | None:
+    """Return the indices of the strings in which `pieces` differs from `sample`.
+
+    Returns None if the texts differ in more than string values. Also returns None if the text of
+    `pieces` contains the character with which every marker begins (see `marker`). In such a text, a
+    string could be mistaken for a marker.
+    """
+    if len(pieces) != len(sample) or pieces[::2] != sample[::2]:
+        return None
+    if has_marks(_QUOTE.join(pieces)):
+        return None
+    differing = frozenset(compress(count(), map(ne, pieces, sample)))
+    if any(pieces[index + 1].lstrip().startswith(b":") for index in differing):
+        return None  # the string is a key
+    return differing
+
+
 def has_marks(text: bytes) -> bool:
     """Return whether `text` contains the character with which every marker begins (see `marker`).
 
@@ -316,7 +338,7 @@ def places_in(value: object) -> Places | None:
     if isinstance(value, str):
         return int(value[1:]) if value.startswith(_MARK) else None
     # Most parts contain no marker, and this search is faster than a visit of each item.
-    if _MARK.encode() not in _encode(value):
+    if _MARK_CODE not in _encode(value):
         return None
     below: Any = ()
     if isinstance(value, msgspec.Struct):

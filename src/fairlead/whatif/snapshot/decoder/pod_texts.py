@@ -318,10 +318,9 @@ class PodTexts:
                 return
         if workload.latest is None or len(templates) == _TEMPLATES_MAX:
             return
-        alone = JsonTemplate(pieces_of(bytes(workload.latest)), frozenset())
-        extended = alone.extended(pieces)
-        if extended is not None:
-            self._add(workload, extended)
+        made = JsonTemplate.between(pieces_of(bytes(workload.latest)), pieces)
+        if made is not None:
+            self._add(workload, made)
 
     def _add(self, workload: _Workload, texts: JsonTemplate) -> None:
         try:
