@@ -22,6 +22,7 @@ NEEDLESS = (
     "calendar",
     "cryptography",  # certificates
     "cyclopts.help",
+    "fairlead.api.text.yaml_listing",  # files that are not JSON
     "fairlead.apiserver.admission.chain",  # the admission of a server
     "fairlead.apiserver.admission.policy",
     "fairlead.apiserver.admission.webhooks",

@@ -22,7 +22,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.text.nesting import is_too_deep
-from fairlead.api.text.yaml_listing import split_listing
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES, unpacked
 from fairlead.whatif.input.content import (
     BYTES_MAX,
@@ -192,6 +191,9 @@ def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document
 
 def _yaml_listing(source: str, data: Bytes) -> Listing | None:
     """Return the listing in `data` if it has the layout of kubectl's YAML, otherwise None."""
+    # Imported only for files that are not JSON.
+    from fairlead.api.text.yaml_listing import split_listing  # noqa: PLC0415
+
     text = decode_text(source, bytes(data))
     found = None if text.lstrip().startswith(("{", "[")) else split_listing(text)
     # kubectl writes the kind after the items, so a file that is cut off has none.
