@@ -8,6 +8,7 @@ from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.controller import NodeLifecycle
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import TaintEviction
+from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 
 
@@ -19,9 +20,11 @@ def node_controllers(
     The controllers start at `start`. If the taint manager is disabled
     (`--enable-taint-manager=false`), NoExecute taints evict no pods.
     """
-    lifecycle = NodeLifecycle(config, reporter, start)
-    collector = PodGarbageCollector(config, reporter, start)
+    pods = NodePods()
+    lifecycle = NodeLifecycle(config, reporter, start, pods)
+    collector = PodGarbageCollector(config, reporter, start, pods)
     if not config.enable_taint_manager:
         return lifecycle, collector
     takes_over = config.is_taking_over
-    return lifecycle, TaintEviction(config.profile, reporter, is_taking_over=takes_over), collector
+    evictions = TaintEviction(config.profile, reporter, pods, is_taking_over=takes_over)
+    return lifecycle, evictions, collector

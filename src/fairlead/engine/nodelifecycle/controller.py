@@ -68,11 +68,20 @@ class NodeLifecycle:
         changed=(Pod, Node, Lease), succeeded=_WRITES, failed=_WRITES
     )
 
-    def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """The first monitor pass runs at `start + config.pass_cost`."""
+    def __init__(
+        self,
+        config: NodeLifecycleConfig,
+        reporter: Reporter,
+        start: Instant = 0,
+        pods: NodePods | None = None,
+    ) -> None:
+        """The first monitor pass runs at `start + config.pass_cost`.
+
+        `pods` may be shared with other controllers.
+        """
         self._config = config
         self._reporter = reporter
-        self._shared = _shared(config, reporter, start)
+        self._shared = _shared(config, reporter, start, NodePods() if pods is None else pods)
         self._monitor = Monitor(config, self._shared, reporter)
         self._late_bound_pods = LateBoundPods(
             self._shared.nodes, self._shared.pods, self._shared.not_ready_marker
@@ -99,7 +108,9 @@ class NodeLifecycle:
 
     def handle_pod(self, pod: Pod, now: Instant) -> list[Command]:
         """Handle the changed `pod`, as `handle` does; return the resulting commands."""
-        if self._shared.pods.put(pod) and self._config.profile.marks_late_bound_pods:
+        before, node = self._shared.pods.put(pod), pod.spec.node_name
+        is_new_there = before is None or before.spec.node_name != node
+        if is_new_there and node and self._config.profile.marks_late_bound_pods:
             return self._late_bound_pods.observe(pod, now)
         return []
 
@@ -258,9 +269,11 @@ class NodeLifecycle:
             self._next_attempt = queues.next_attempt(now)
 
 
-def _shared(config: NodeLifecycleConfig, reporter: Reporter, start: Instant) -> SharedState:
+def _shared(
+    config: NodeLifecycleConfig, reporter: Reporter, start: Instant, pods: NodePods
+) -> SharedState:
     passes = Period(start + config.pass_cost, config.node_monitor_period + config.pass_cost)
-    nodes, pods = NodeHealthMap(passes), NodePods()
+    nodes = NodeHealthMap(passes)
     writer = NodeWriter(nodes.find)
     queues = ZoneQueues(config, Period(start + config.eviction_offset, EVICTION_PERIOD))
     eviction: EvictionMode

@@ -7,36 +7,52 @@ from fairlead.engine.core.stimulus import ObjectsLoaded
 
 
 class NodePods:
-    """All bound pods, by node. Includes finished pods, and pods whose node does not exist."""
+    """All bound pods, by node. Includes finished pods, and pods whose node does not exist.
+
+    Controllers may share an instance. Each of them calls the methods for each stimulus, as if it
+    had its own instance. The first of these calls changes the index, and the others return the
+    same result.
+    """
 
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}  # by pod key
+        self._latest: Pod | ObjectsLoaded | None = None  # stored last; None after a removal
+        self._replaced: Pod | None = None  # by `_latest`, if this is a pod
 
     def load(self, loaded: ObjectsLoaded) -> None:
         """Store the pods that were loaded at the start."""
+        if loaded is self._latest:
+            return
         if self._node_of:
             for pod in loaded.bound.values():
                 self.put(pod)
-            return
-        self._by_node = loaded.bound_pods.copy()
-        self._node_of = loaded.bound_nodes.copy()
+        else:
+            self._by_node = loaded.bound_pods.copy()
+            self._node_of = loaded.bound_nodes.copy()
+        self._latest = loaded
 
-    def put(self, pod: Pod) -> bool:
-        """Store `pod` if it is bound; return whether it is new on its node."""
+    def put(self, pod: Pod) -> Pod | None:
+        """Store `pod` if it is bound; return the bound version that it replaces, or None."""
+        if pod is self._latest:
+            return self._replaced
         key, node = pod.key, pod.spec.node_name
-        if self._node_of.get(key, "") == node:
+        was = self._node_of.get(key)
+        there = {} if was is None else self._by_node[was]
+        before = there.get(key)
+        if was == node:
+            there[key] = pod
+        else:
+            self._take_off(key)
             if node:
-                self._by_node[node][key] = pod
-            return False
-        self._take_off(key)
-        if node:
-            self._node_of[key] = node
-            self._by_node.setdefault(node, {})[key] = pod
-        return node != ""
+                self._node_of[key] = node
+                self._by_node.setdefault(node, {})[key] = pod
+        self._latest, self._replaced = pod, before
+        return before
 
     def remove(self, pod: Pod) -> None:
         """Remove `pod`."""
+        self._latest = None
         self._take_off(pod.key)
 
     def _take_off(self, key: str) -> None:

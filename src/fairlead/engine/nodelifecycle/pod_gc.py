@@ -69,15 +69,24 @@ class PodGarbageCollector:
         changed=(Node, Pod), succeeded=(), failed=(), readiness=False
     )
 
-    def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """The first pass runs at `start + config.gc_offset`."""
+    def __init__(
+        self,
+        config: NodeLifecycleConfig,
+        reporter: Reporter,
+        start: Instant = 0,
+        pods: NodePods | None = None,
+    ) -> None:
+        """The first pass runs at `start + config.gc_offset`.
+
+        `pods` may be shared with other controllers.
+        """
         self._threshold = config.terminated_pod_gc_threshold
         self._profile = config.profile
         self._reporter = reporter
         self._passes = Period(start + config.gc_offset, GC_PERIOD)
         self._last_pass = self._passes.first - GC_PERIOD
         self._next_pass: Instant | None = None
-        self._pods = NodePods()
+        self._pods = NodePods() if pods is None else pods
         self._terminated: dict[str, Pod] = {}
         self._terminating: dict[str, Pod] = {}
         self._nodes: dict[str, bool] = {}  # existing node -> whether the node is out of service
@@ -96,14 +105,14 @@ class PodGarbageCollector:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Record the changed `pod`, as `handle` does; return no commands."""
-        key, node = pod.key, pod.spec.node_name
+        node = pod.spec.node_name
         self._pods.put(pod)
         if is_terminal(pod):
-            self._terminated[key] = pod
+            self._terminated[pod.key] = pod
             if 0 < self._threshold < len(self._terminated):
                 self._wake(now)
         if is_terminating(pod):
-            self._terminating[key] = pod
+            self._terminating[pod.key] = pod
             if self._nodes.get(node, not node):
                 self._wake(now)
         if node and node not in self._nodes:

@@ -99,9 +99,16 @@ class TaintEviction:
     )
 
     def __init__(
-        self, profile: VersionProfile, reporter: Reporter, *, is_taking_over: bool = False
+        self,
+        profile: VersionProfile,
+        reporter: Reporter,
+        pods: NodePods | None = None,
+        *,
+        is_taking_over: bool = False,
     ) -> None:
-        """If `is_taking_over` is set, the first list of objects counts as already processed.
+        """`pods` may be shared with other controllers.
+
+        If `is_taking_over` is set, the first list of objects counts as already processed.
 
         The timer of a pod in the list then begins when the pod and all NoExecute taints of its node
         first existed together. Terminating pods in the list get no timer.
@@ -109,7 +116,7 @@ class TaintEviction:
         self._profile = profile
         self._reporter = reporter
         self._is_taking_over = is_taking_over
-        self._pods = NodePods()
+        self._pods = NodePods() if pods is None else pods
         self._taints: dict[str, tuple[Taint, ...]] = {}  # NoExecute taints of existing nodes
         self._timers: dict[str, _Timer] = {}  # by pod key
         self._due: TimerQueue[_Timer] = TimerQueue()
@@ -137,8 +144,7 @@ class TaintEviction:
 
     def handle_pod(self, pod: Pod, now: Instant) -> list[Command]:
         """Handle the changed `pod`, as `handle` does; return the resulting commands."""
-        before = self._pods.get(pod.key)
-        self._pods.put(pod)
+        before = self._pods.put(pod)
         if before is not None and _is_same_pod(before, pod):
             return []
         commands: list[Command] = []
@@ -219,15 +225,17 @@ class TaintEviction:
         """
         if self._is_taking_over and is_terminating(pod):
             return []
-        running = self._timers.get(pod.key)
-        if (running is not None and running.since < now) or pod.key in self._remembered:
+        key = pod.key
+        running = self._timers.get(key)
+        if (running is not None and running.since < now) or key in self._remembered:
             return []
-        self._stop(pod.key)
+        if running is not None:
+            self._stop(key)
         if limit_s == 0:
             return list(self._evict(pod, taints))
         since = _tolerated_since(pod, taints, now) if self._is_taking_over else now
         due = max(now, since + seconds(limit_s))
-        timer = self._timers[pod.key] = _Timer(pod_ref(pod), since, due)
+        timer = self._timers[key] = _Timer(pod_ref(pod), since, due)
         self._due.add(timer.due, timer)
         names, node = tuple(map(taint_text, _causes(pod, taints))), pod.spec.node_name
         self._reporter.report(EvictionTimed(timer.pod, node, names, limit_s, timer.due, now))
