@@ -75,10 +75,12 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 def container_restarts(pod: Pod) -> int:
     """Return how often the containers and init containers of `pod` were restarted, in total."""
-    status = pod.status
-    return sum(
-        one.restart_count for one in (*status.init_container_statuses, *status.container_statuses)
-    )
+    restarts = 0  # a loop, because it is called for each change of a pod's containers
+    for one in pod.status.init_container_statuses:
+        restarts += one.restart_count
+    for one in pod.status.container_statuses:
+        restarts += one.restart_count
+    return restarts
 
 
 def workload(pod: Pod) -> str:

@@ -109,7 +109,7 @@ class AttemptLimit(Struct):
     source: str
     objects: Callable[[], int]
     _now: Instant = -1
-    _counts: Counter[ObjectRef] = field(default_factory=Counter)
+    _counts: dict[ObjectRef, int] = field(default_factory=dict)
 
     def report(self, record: Record) -> None:
         """Count a failed attempt, and forward `record`.
@@ -124,8 +124,7 @@ class AttemptLimit(Struct):
         if failed.at != self._now:
             self._now = failed.at
             self._counts.clear()
-        self._counts[failed.pod] += 1
-        count = self._counts[failed.pod]
+        count = self._counts[failed.pod] = self._counts.get(failed.pod, 0) + 1
         if count <= ATTEMPTS_MAX or count <= ATTEMPTS_MAX + ATTEMPTS_PER_OBJECT * self.objects():
             return
         repeated = [f"Pod {pod.key}" for pod, number in self._counts.items() if 2 * number > count]

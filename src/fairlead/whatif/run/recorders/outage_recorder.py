@@ -275,9 +275,12 @@ class OutageRecorder(Struct):
         """Record a stimulus before the controllers handle it."""
         self.now = now
         if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
-            if self.affected:
-                self._match(stimulus.object)
-            self._record(stimulus.object)
+            changed = stimulus.object
+            if type(changed) is Pod and self.affected and changed.metadata.uid not in self.pods:
+                # A new pod may replace an affected pod. Pods that exist at the start of the
+                # recording are not new: they replace no affected pod.
+                self.replacements.match(changed, self._is_unreplaced)
+            self._record(changed)
         elif type(stimulus) is ObjectDeleted:
             self._forget(stimulus.object)
         elif type(stimulus) is ObjectsLoaded:
@@ -329,15 +332,17 @@ class OutageRecorder(Struct):
         if name in self._off and not is_silent:
             self._off.discard(name)
             self._await_restarts(name)
-        state = _state_of(node, is_silent=is_silent)
+        starts = is_starting(node)
+        is_ready = starts or is_ready_node(node)  # a starting node counts as Ready
+        state = _state_of(node, is_silent=is_silent, is_ready=is_ready)
         self.nodes[name] = node
-        if is_starting(node):
+        if starts:
             self.starting.add(name)
         else:
             self.starting.discard(name)
         before = self._states.get(name)
         was_serving = self._is_serving.get(name)
-        self._is_serving[name] = not is_silent and _is_ready(node)
+        self._is_serving[name] = not is_silent and is_ready
         self._move(name, zone_key(node, self.config), state)
         serves_as_before = was_serving == self._is_serving[name]
         if (state is before and serves_as_before) or name in self._left_out:
@@ -512,7 +517,8 @@ class OutageRecorder(Struct):
             return
         if old_zone is not None and old_state is not None:
             self._counts[old_zone][old_state] -= 1
-            self._sample_nodes(old_zone)
+            if state is None or old_zone != zone:  # else it is sampled below
+                self._sample_nodes(old_zone)
         if state is None:
             self._states.pop(name, None)
             self._zone_of.pop(name, None)
@@ -537,13 +543,13 @@ class OutageRecorder(Struct):
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.pods.get(uid)
         key = self.replacements.key_of(pod)
+        self.pods[uid] = pod
         if before is None or before.spec.node_name != node:
             if self._by_key is not None:
                 self._by_key.setdefault(key, {})[uid] = None
             if node:
                 self._on_node[node][uid] = key
-        self.pods[uid] = pod
-        if before is not None and _relevant_fields(before) == _relevant_fields(pod):
+        elif _is_in_same_phase(before, pod):
             self._record_restart(key, before, pod)
             return
         if node and not self._is_serving.get(node, True):
@@ -552,14 +558,6 @@ class OutageRecorder(Struct):
             self._update(key)
         if self._is_sample_due:
             self._sample_pods()
-
-    def _match(self, changed: ApiObject) -> None:
-        """Record which affected pod `changed` replaces, if `changed` is a new pod.
-
-        Pods that exist at the start of the recording are not new: they replace no affected pod.
-        """
-        if type(changed) is Pod and changed.metadata.uid not in self.pods:
-            self.replacements.match(changed, self._is_unreplaced)
 
     def _is_unreplaced(self, key: str) -> bool:
         """Return whether the affected pod `key` is lost, and not replaced yet.
@@ -583,9 +581,8 @@ class OutageRecorder(Struct):
         self._update(key)
         self._sample_pods()
 
-    def replace_pod(self, before: Pod, pod: Pod, now: Instant) -> None:
+    def replace_pod(self, before: Pod, pod: Pod) -> None:
         """Record `pod`, a new version of `before` with the same node and state."""
-        self.now = now
         self.pods[pod.metadata.uid] = pod
         if before.status.container_statuses is not pod.status.container_statuses:
             self._record_restart(self.replacements.key_of(pod), before, pod)
@@ -728,25 +725,21 @@ class OutageRecorder(Struct):
             self.pod_samples.append(sample)
 
 
-def _state_of(node: Node, *, is_silent: bool) -> NodeState:
+def _state_of(node: Node, *, is_silent: bool, is_ready: bool) -> NodeState:
     """Return the state of `node` according to its taints and conditions.
 
-    `is_silent` is set if its kubelet does not report.
+    `is_silent` is set if its kubelet does not report, `is_ready` if it is Ready or is starting.
     """
     if any(t.key in _FAILURE_TAINTS and t.effect == NO_EXECUTE for t in node.spec.taints):
         return NodeState.TAINTED
-    if not _is_ready(node):
+    if not is_ready:
         return NodeState.UNREADY
     if is_silent:
         return NodeState.UNNOTICED
     return NodeState.CORDONED if node.spec.unschedulable else NodeState.READY
 
 
-def _is_ready(node: Node) -> bool:
-    """Return whether `node` is Ready or is starting; a starting node counts as Ready."""
-    return is_ready_node(node) or is_starting(node)
-
-
-def _relevant_fields(pod: Pod) -> tuple[str, str, bool]:
-    """Return the fields on which a pod's state depends: (node, phase, whether it terminates)."""
-    return (pod.spec.node_name, pod.status.phase, is_terminating(pod))
+def _is_in_same_phase(before: Pod, after: Pod) -> bool:
+    """Return whether two versions of a pod have the same phase, and both or none terminates."""
+    is_same = before.status.phase == after.status.phase
+    return is_same and is_terminating(before) == is_terminating(after)

@@ -51,7 +51,7 @@ class PodCountRecorder(Struct):
         """Take one sample of each priority whose counts have changed since `begin_load`."""
         unsampled, self._unsampled = self._unsampled, None
         for priority in unsampled or ():
-            self._sample(priority, now)
+            self._sample(priority, self._counts_of(priority), now)
 
     def add(self, pod: Pod, state: str, now: Instant, *, is_serving: bool) -> None:
         """Count `pod` in `state`, which is `PENDING` or `RUNNING`.
@@ -83,7 +83,7 @@ class PodCountRecorder(Struct):
             counts = self._counts_of(priority)
             counts.running += number if is_serving else -number
             counts.down -= number if is_serving else -number
-            self._sample(priority, now)
+            self._sample(priority, counts, now)
 
     def shift(self, priority: int, state: str, by: int, now: Instant) -> None:
         """Add `by` to the number of pods of `priority` in `state`, and take a sample.
@@ -92,7 +92,7 @@ class PodCountRecorder(Struct):
         """
         counts = self._counts_of(priority)
         setattr(counts, state, getattr(counts, state) + by)
-        self._sample(priority, now)
+        self._sample(priority, counts, now)
 
     def has_pending(self) -> bool:
         """Return whether a pod is pending."""
@@ -100,13 +100,15 @@ class PodCountRecorder(Struct):
 
     def preempted(self, priority: int, now: Instant) -> None:
         """Count one preempted pod of `priority`, and take a sample."""
-        self._counts_of(priority).preempted += 1
-        self._sample(priority, now)
+        counts = self._counts_of(priority)
+        counts.preempted += 1
+        self._sample(priority, counts, now)
 
     def evicted(self, priority: int, now: Instant) -> None:
         """Count one evicted pod of `priority`, and take a sample."""
-        self._counts_of(priority).evicted += 1
-        self._sample(priority, now)
+        counts = self._counts_of(priority)
+        counts.evicted += 1
+        self._sample(priority, counts, now)
 
     def samples_since(self, since: Instant) -> Iterator[PodCountSample]:
         """Yield the counts that held at `since`, and then all samples from `since` on.
@@ -131,12 +133,11 @@ class PodCountRecorder(Struct):
             found = self._counts[priority] = _Counts()
         return found
 
-    def _sample(self, priority: int, now: Instant) -> None:
-        """Record the current counts; they replace a sample of the same instant and priority."""
+    def _sample(self, priority: int, counts: _Counts, now: Instant) -> None:
+        """Record the current `counts`; they replace a sample of the same instant and priority."""
         if self._unsampled is not None:
             self._unsampled[priority] = None
             return
-        counts = self._counts_of(priority)
         sample = PodCountSample(
             now,
             priority,
@@ -146,7 +147,8 @@ class PodCountRecorder(Struct):
             counts.preempted,
             counts.evicted,
         )
-        if self.samples and (self.samples[-1].at, self.samples[-1].priority) == (now, priority):
+        last = self.samples[-1] if self.samples else None
+        if last is not None and last.at == now and last.priority == priority:
             self.samples[-1] = sample
         else:
             self.samples.append(sample)

@@ -438,19 +438,23 @@ class Recorder(Struct):
 
     def _observe_pod(self, changed: ObjectChanged, pod: Pod) -> None:
         self.touched.add(original_key(pod))
-        if type(changed) is ReadinessChanged and self._observe_readiness(pod):
-            return
+        if type(changed) is ReadinessChanged:
+            before = self.outage.pods.get(pod.metadata.uid)
+            if before is not None:
+                self._observe_readiness(before, pod)
+                return
         key = pod.key
-        if self._observe_conditions(pod, key):
-            return
-        # The transitions depend on the previous version of the pod in `_tracks`.
         known = self._tracks.get(key)
+        if known is not None and is_in_same_state(known.pod, pod):
+            self._observe_conditions(pod, key, known)
+            return
+        # The transitions depend on the previous version of the pod, which `_record_pod` replaces.
         is_same = known is not None and known.pod.metadata.uid == pod.metadata.uid
         before = known.pod if known is not None and is_same else None
         is_serving = self.outage.is_serving(pod.spec.node_name)
         self.workloads.pod_changed(before, pod, self.now, is_serving=is_serving)
         self.outage.observe(changed, self.now)
-        self._record_pod(pod, key)
+        self._record_pod(pod, key, known)
 
     def _observe_node(self, changed: ObjectChanged, node: Node) -> None:
         """Record a changed node, and the readiness of its pods if it starts or stops working."""
@@ -474,34 +478,23 @@ class Recorder(Struct):
         self.outage.observe(deleted, self.now)
         self._forget(gone)
 
-    def _observe_readiness(self, pod: Pod) -> bool:
-        """Record a ReadinessChanged of `pod`; return False if the pod is not known."""
-        before = self.outage.pods.get(pod.metadata.uid)
-        if before is None:
-            return False
+    def _observe_readiness(self, before: Pod, pod: Pod) -> None:
+        """Record `pod`, a new version of `before` with the same node and state."""
         is_serving = self.outage.is_serving(pod.spec.node_name)
         self.workloads.readiness_changed(before, pod, self.now, is_serving=is_serving)
-        self.outage.replace_pod(before, pod, self.now)
-        return True
+        self.outage.replace_pod(before, pod)
 
-    def _observe_conditions(self, one: Pod, key: str) -> bool:
-        """Record `one`, whose key is `key`, if it is known and only its status has changed.
+    def _observe_conditions(self, one: Pod, key: str, track: PodTrack) -> None:
+        """Record a change of `one`, whose key is `key`: only its status differs, but not its phase.
 
-        Return whether `one` was recorded. A pod whose phase has changed is not recorded here.
+        `track` is the pod's track.
         """
-        track = self._tracks.get(key)
-        if track is None or not is_in_same_state(track.pod, one):
-            return False
-        node = one.spec.node_name
-        is_serving = self.outage.is_serving(node)
-        # The readiness in `track.pod` may be out of date, see `_observe_readiness`.
-        before = self.outage.pods[one.metadata.uid]
-        self.workloads.readiness_changed(before, one, self.now, is_serving=is_serving)
-        self.outage.replace_pod(before, one, self.now)
+        # The readiness in `track.pod` may be out of date, because `_observe_readiness` keeps it.
+        self._observe_readiness(self.outage.pods[one.metadata.uid], one)
         track.pod, track.end = one, None
         self._changed.add(key)
-        self.history.place(one.metadata.uid, "" if is_terminal(one) else node, self.now)
-        return True
+        occupied = "" if is_terminal(one) else one.spec.node_name
+        self.history.place(one.metadata.uid, occupied, self.now)
 
     def _load(self, loaded: ObjectsLoaded) -> None:
         """Record the objects of a snapshot, and sample the pod counts of each priority once."""
@@ -525,7 +518,7 @@ class Recorder(Struct):
         if type(changed) is PodDisruptionBudget:
             self.budgets.observe(changed, self.now)
         elif type(changed) is Pod:
-            self._record_pod(changed, changed.key)
+            self._record_pod(changed, changed.key, self._tracks.get(changed.key))
         elif type(changed) is Node:
             self._record_node(changed)
         elif kind is Deployment or kind is StatefulSet or kind is DaemonSet:
@@ -567,9 +560,8 @@ class Recorder(Struct):
             at = parse_timestamp(failed.last_transition_time)
             self._failed_jobs.append((at, f"Job {job.key}", f"{failed.message} ({failed.reason})"))
 
-    def _record_pod(self, pod: Pod, key: str) -> None:
-        """Record the changed `pod`, whose key is `key`."""
-        known = self._tracks.get(key)
+    def _record_pod(self, pod: Pod, key: str, known: PodTrack | None) -> None:
+        """Record the changed `pod`, whose key is `key`; `known` is the track with this key."""
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             track = known
             track.pod, track.end = pod, None
@@ -584,15 +576,16 @@ class Recorder(Struct):
             self._known[pod.metadata.uid] = track
             self._changed.add(key)
         self._enter(track, state_of(pod))
-        occupied = "" if is_terminal(pod) else pod.spec.node_name
+        has_ended = is_terminal(pod)
+        occupied = "" if has_ended else pod.spec.node_name
         self.history.place(pod.metadata.uid, occupied, self.now)
         if track.started_at is None and pod.status.phase == "Running":
             track.started_at = self.now
             # A replacement has the same original key, so it keeps the first start of the chain.
             track.first_started_at = self._first_starts.setdefault(original_key(pod), self.now)
         if self.history.is_loading:
-            track.ended_before = is_terminal(pod)
-        elif track.ended_at is None and is_terminal(pod) and not track.ended_before:
+            track.ended_before = has_ended
+        elif has_ended and track.ended_at is None and not track.ended_before:
             track.ended_at = self.now
             self.rejections.observe_failed(pod, self.now)
             track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
@@ -615,7 +608,7 @@ class Recorder(Struct):
         )
         if not is_usual or not are_new:
             for key, pod in zip(replicas.keys, replicas, strict=True):
-                self._record_pod(pod, key)
+                self._record_pod(pod, key, self._tracks.get(key))
             return
         loaded = LoadedTracks(replicas, facts, requests_of_pod(first), self.now)
         self._loaded[id(replicas)] = loaded

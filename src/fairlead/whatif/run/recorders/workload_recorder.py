@@ -83,8 +83,8 @@ class WorkloadRecorder(Struct):
             self.placed[workload_of(pod)] += 1
         if after is None:
             self.deletions[workload_of(pod)] = now
-        self._set_ready(before, pod, now, is_ready=after is not None and is_serving and _ready(pod))
-        if before is not None and not _is_over(before) and (after is None or _is_over(after)):
+        self._set_ready(before, pod, now, may_be_ready=after is not None and is_serving)
+        if before is not None and (after is None or _is_over(after)) and not _is_over(before):
             self._add(pod, Step.LEFT, now)
             if before.spec.node_name:
                 self.placed[workload_of(pod)] -= 1
@@ -94,7 +94,7 @@ class WorkloadRecorder(Struct):
 
         `is_serving` is True if the pod has no node, or if the node of the pod works.
         """
-        self._set_ready(before, after, now, is_ready=is_serving and _ready(after))
+        self._set_ready(before, after, now, may_be_ready=is_serving)
 
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
         """Record that a node stopped or started working; `pods` are the pods on it.
@@ -102,10 +102,12 @@ class WorkloadRecorder(Struct):
         `is_serving` is the new state.
         """
         for pod in pods:
-            self._set_ready(pod, pod, now, is_ready=is_serving and _ready(pod))
+            self._set_ready(pod, pod, now, may_be_ready=is_serving)
 
-    def _set_ready(self, before: Pod | None, pod: Pod, now: Instant, *, is_ready: bool) -> None:
+    def _set_ready(self, before: Pod | None, pod: Pod, now: Instant, *, may_be_ready: bool) -> None:
+        """Record whether `pod` is ready; `may_be_ready` is set if it exists and its node works."""
         uid = pod.metadata.uid
+        is_ready = may_be_ready and _ready(pod)
         known = self._is_ready.get(uid)
         was_ready = (before is not None and _ready(before)) if known is None else known
         self._is_ready[uid] = is_ready
