@@ -6,8 +6,8 @@ one moved pod.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -719,9 +719,17 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         ]
 
     @cached_property
+    def pods_by_workload(self) -> Mapping[WorkloadRef, Sequence[PodEnd]]:
+        """All `pods`, grouped by workload; the pods of a workload are sorted by key."""
+        found: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
+        for pod in self.pods.values():
+            found[pod.owner or pod.workload].append(pod)
+        return dict(found)
+
+    @cached_property
     def workloads_of_pods(self) -> frozenset[WorkloadRef]:
         """The workloads of all `pods`."""
-        return frozenset(pod.owner or pod.workload for pod in self.pods.values())
+        return frozenset(self.pods_by_workload)
 
     @cached_property
     def static_pods(self) -> frozenset[WorkloadRef]:
@@ -729,13 +737,13 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         refs = (pod.owner or pod.workload for pod in self.pods.values() if pod.belongs_to_node)
         return frozenset(ref for ref in refs if ref.kind == POD)
 
-    @property
-    def placed(self) -> list[PodEnd]:
+    @cached_property
+    def placed(self) -> Sequence[PodEnd]:
         """The pods that run on a node or start there, sorted by key (`is_placed`)."""
         return [pod for pod in self.pods.values() if pod.is_placed]
 
-    @property
-    def pending(self) -> list[PodEnd]:
+    @cached_property
+    def pending(self) -> Sequence[PodEnd]:
         """The pending pods, sorted by name."""
         return [pod for pod in self.pods.values() if pod.is_pending]
 
@@ -746,7 +754,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
         The list includes pods that were deleted after they had completed.
         """
         ended = (*self.pods.values(), *self.completed_and_deleted)
-        found = (pod for pod in ended if pod.is_completed and pod.ended_at is not None)
+        found = (pod for pod in ended if pod.ended_at is not None and pod.is_completed)
         return sorted(found, key=lambda pod: pod.key)
 
 
@@ -764,6 +772,9 @@ def loops_of(run: RunOutcome, *others: RunOutcome) -> list[Recurrence]:
 
 def negative_workloads(*runs: RunOutcome) -> set[WorkloadRef]:
     """Return the workloads whose pods all have a negative priority, at the end of all `runs`."""
-    pods = [pod for run in runs for pod in run.pods.values()]
-    negative = {pod.workload for pod in pods if pod.has_negative_priority}
-    return negative.difference(pod.workload for pod in pods if not pod.has_negative_priority)
+    negative, others = set[WorkloadRef](), set[WorkloadRef]()
+    for run in runs:
+        for workload, pods in run.pods_by_workload.items():
+            is_negative = all(pod.has_negative_priority for pod in pods)
+            (negative if is_negative else others).add(workload)
+    return negative - others

@@ -729,7 +729,7 @@ class ExperimentRun:
         autoscaling = self._controllers.autoscaling(since, until, waits)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
         scaled = frozenset(one.workload for one in autoscalers if one.changes)
-        concerned = self._concerned(pods.values(), undrained, errors, since).union(update_revisions)
+        concerned = self._concerned(pods, undrained, errors, since).union(update_revisions)
         workloads = self._readiness(concerned, errors, since, until, scaled)
         image_notes = tuple(self._platform_notes())
         return RunOutcome(
@@ -818,7 +818,7 @@ class ExperimentRun:
 
     def _concerned(
         self,
-        pods: Collection[PodEnd],
+        pods: Mapping[str, PodEnd],
         undrained: Iterable[Undrained],
         errors: Iterable[ObjectError],
         since: Instant,
@@ -831,13 +831,16 @@ class ExperimentRun:
         recorder = self._recorder
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
-        concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
+        for key, one in recorder.outage.affected.items():
+            # The pod and its replacement have the same workload, which the PodEnd contains.
+            end = pods.get(key)
+            concerned.add(workload_of(one.pod) if end is None else end.workload)
         # If only one of two runs removes a terminating pod, the answer has a row for its workload.
-        concerned.update(pod.workload for pod in pods if pod.is_terminating)
+        concerned.update(pod.workload for pod in pods.values() if pod.is_terminating)
         deletions = recorder.workloads.deletions
         concerned.update(workload for workload, at in deletions.items() if at >= since)
         paused = self._controllers.workloads.paused_deployments()
-        concerned.update(incomplete_workloads(self._world.store, pods, paused))
+        concerned.update(incomplete_workloads(self._world.store, pods.values(), paused))
         return concerned
 
     def _update_revisions(self, pods: Iterable[PodEnd]) -> dict[WorkloadRef, str]:
@@ -871,7 +874,8 @@ class ExperimentRun:
 
         The keys are the workloads of the pods.
         """
-        pending = {pod.key: pod.workload for pod in pods if MISMATCH.message in pod.reason}
+        mismatch = MISMATCH.message
+        pending = {pod.key: pod.workload for pod in pods if mismatch in pod.reason}
         if not pending:
             return {}
         # Imported only if it is needed.
@@ -1003,9 +1007,14 @@ class ExperimentRun:
         if not begun:
             return
         live: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
+        last: Pod | None = None  # one pod represents all unchanged replicas, see `Recorder.pods_of`
+        is_last_live, revision = False, ""
         for workload, _, pod, _ in self._recorder.pods_of(begun):
-            if not is_terminal(pod) and not is_terminating(pod):
-                live[workload][revision_of(pod)] += 1
+            if pod is not last:
+                last, is_last_live = pod, not is_terminal(pod) and not is_terminating(pod)
+                revision = revision_of(pod)
+            if is_last_live:
+                live[workload][revision] += 1
         store, initial = self._world.store, self._experiment.initial
         run = RolloutHistory(store, initial, transitions, live, errors, since, until, settled)
         if note := deadline_note(run):

@@ -139,6 +139,9 @@ def pod_roles(
 ) -> Iterator[PodRole]:
     """Yield a role for each pod that changed in either run.
 
+    A pod of which only the readiness changed is one PodEnd in both runs. It is left out, unless it
+    is in `displaced`: it has no role.
+
     Pods with the same key in both runs come first, sorted by key. Then come pods whose counterpart
     in the other run has a different key, and finally pods without a counterpart.
     `PodRole.is_displaced` explains `displaced` and `lost`.
@@ -147,6 +150,8 @@ def pod_roles(
     new: list[PodEnd] = []
     for key in changed_keys(without, changed):
         before, after = without.pods.get(key), changed.pods.get(key)
+        if before is after and key not in displaced:
+            continue
         if before is not None and after is not None and not _was_deleted(before, after, displaced):
             yield PodRole(before, after)
         elif before is not None:

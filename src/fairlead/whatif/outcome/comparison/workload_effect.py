@@ -315,25 +315,19 @@ def _priorities(
 ) -> dict[WorkloadRef, int]:
     """Return the highest priority of the pods of each of `workloads` that has pods.
 
-    If a workload has pods that changed in one of the runs, only these pods count. This avoids a
-    search in all pods of a large cluster.
+    If a workload has pods that changed in one of the runs, only these pods count.
     """
     if not workloads:
         return {}
-    keys = changed_keys(without, changed)
-    found = _highest((run.pods[key] for run in (without, changed) for key in keys
-                      if key in run.pods), workloads)  # fmt: skip
-    if left := {one for one in workloads if one not in found}:
-        found |= _highest((pod for run in (without, changed) for pod in run.pods.values()), left)
-    return found
-
-
-def _highest(pods: Iterable[PodEnd], workloads: Collection[WorkloadRef]) -> dict[WorkloadRef, int]:
-    """Return, for each of `workloads`, the highest priority of its pods in `pods`."""
+    runs, keys = (without, changed), changed_keys(without, changed)
     found: dict[WorkloadRef, int] = {}
-    for pod in pods:
+    for pod in (run.pods[key] for run in runs for key in keys if key in run.pods):
         if (ref := pod.workload) in workloads:
             found[ref] = max(found.get(ref, pod.priority), pod.priority)
+    for ref in [one for one in workloads if one not in found]:
+        pods = [pod for run in runs for pod in run.pods_by_workload.get(ref, ())]
+        if pods:
+            found[ref] = max(pod.priority for pod in pods)
     return found
 
 
@@ -389,7 +383,7 @@ def _add_later_pods(
     }
     if changed.settled:
         idle = {ref for ref in changed.workloads if ref.kind == DEPLOYMENT.kind}
-        waiting |= idle.difference(pod.owner for pod in changed.pods.values() if pod.owner)
+        waiting |= idle.difference(changed.pods_by_workload)
     if not waiting:
         return
     before, after = (_uncreated(waiting, run) for run in (without, changed))
@@ -408,11 +402,9 @@ def _uncreated(refs: Collection[WorkloadRef], run: RunOutcome) -> Counter[Worklo
     Workloads that lack no pods are left out.
     """
     lacking = Counter({ref: one.wanted for ref, one in run.workloads.items() if ref in refs})
-    lacking.subtract(
-        pod.workload
-        for pod in run.pods.values()
-        if pod.workload in lacking and not pod.is_completed
-    )
+    for ref in lacking:
+        pods = run.pods_by_workload.get(ref, ())
+        lacking[ref] -= sum(not pod.is_completed for pod in pods)
     return +lacking  # without the workloads that have more pods than they want
 
 
@@ -556,7 +548,8 @@ def _add_unmet_budgets(
     unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
     if not unmet:
         return
-    pods = {ref: pod for pod in changed.pods.values() if (ref := pod.workload) in tallies}
+    of_workload = changed.pods_by_workload
+    pods = {ref: of_workload[ref][-1] for ref in tallies if ref in of_workload}
     for history in changed.budgets:
         if history.pdb in unmet:
             namespace = history.pdb.partition("/")[0]

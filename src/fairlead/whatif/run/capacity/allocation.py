@@ -30,6 +30,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
 from fairlead.engine.workloads.daemon_set.rule import nodes_without_pod, target_node
 from fairlead.whatif.outcome.run_outcome import (
+    COMPLETED,
     NodeEnd,
     ObjectError,
     PodEnd,
@@ -121,7 +122,7 @@ def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[Nod
     """Return the `nodes` sorted by name, each with its `pods`."""
     pods_by_node: dict[str, list[PodEnd]] = defaultdict(list)
     for pod in pods:
-        if pod.occupies_node:
+        if pod.phase not in COMPLETED:  # nothing reads the list of the pods without a node
             pods_by_node[pod.node].append(pod)
     return tuple(_node_end(nodes[name], pods_by_node[name]) for name in sorted(nodes))
 
