@@ -130,9 +130,10 @@ class _PodColumns:
 
     def __init__(self, nodes: Iterable[NodeRow]) -> None:
         """Start with the pods of `nodes`, in node order."""
-        # Most pods share their requests. The rows keep these objects alive, so ids are unique.
+        # Most pods share their requests. The rows keep the objects alive, so ids are unique.
         self._amounts: dict[int, _Amounts] = {}
-        self._pods = [self.key_of(pod) for node in nodes for pod in node.get("pods", ())]
+        self._keys_on: dict[int, Sequence[_PodKey]] = {}  # by id of the node's row
+        self._pods = [key for node in nodes for key in self.keys_on(node)]
         self._index: dict[_PodKey, int] | None = None
 
     def key_of(self, pod: PodRow) -> _PodKey:
@@ -142,6 +143,13 @@ class _PodColumns:
         if known is None:
             known = self._amounts[id(requests)] = tuple(sorted(figures(requests).items()))
         return name, priority, known
+
+    def keys_on(self, node: NodeRow) -> Sequence[_PodKey]:
+        """Return the keys of the pods on `node`."""
+        known = self._keys_on.get(id(node))
+        if known is None:
+            known = self._keys_on[id(node)] = [*map(self.key_of, node.get("pods", ()))]
+        return known
 
     def index_of(self, key: _PodKey) -> int:
         """Return the position of the pod with `key`; the pod is added if it is missing."""
@@ -212,14 +220,16 @@ def _differing_pods(
     shared = {id(node) for node in after} & {id(node) for node in before}
     sides = [
         {
-            node["name"]: Counter(map(pods.key_of, node.get("pods", ())))
+            node["name"]: pods.keys_on(node)
             for node in nodes
             if id(node) not in shared  # a row object that both sides use has no difference
         }
         for nodes in (after, before)
     ]
-    nothing: Counter[_PodKey] = Counter()
     for node in dict.fromkeys([*sides[0], *sides[1]]):
-        here, there = (side.get(node, nothing) for side in sides)
+        keys, others = (side.get(node, ()) for side in sides)
+        if keys == others:
+            continue
+        here, there = Counter(keys), Counter(others)
         yield from ((node, key, True) for key in (there - here).elements())
         yield from ((node, key, False) for key in (here - there).elements())
