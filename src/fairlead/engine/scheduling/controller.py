@@ -447,7 +447,7 @@ class Scheduler:
             failing += self._failures.handle(member.queued, member.pod, failure, cycle.started, now)
         if group is not None:
             failing += group_condition(group, result)
-        self._blocked_by = next((c for c in reversed(failing) if _is_awaited(c)), None)
+        self._blocked_by = _awaited(failing)
         return [*placing, *failing, *removing]
 
     def _end_failed(self, cycle: _Cycle, failure: Failure, now: Instant) -> list[Command]:
@@ -457,7 +457,7 @@ class Scheduler:
         the patch.
         """
         commands = self._failures.handle(cycle.queued, cycle.pod, failure, cycle.started, now)
-        self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
+        self._blocked_by = _awaited(commands)
         return commands
 
     def _without_stale_preemption(self, cycle: _Cycle, failure: Failure) -> Failure:
@@ -576,6 +576,12 @@ def _is_event(commands: list[Command]) -> bool:
     return len(commands) == 1 and type(commands[0]) is RecordEvent
 
 
-def _is_awaited(command: Command) -> bool:
-    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
-    return type(command) is PatchStatus
+def _awaited(commands: Sequence[Command]) -> Command | None:
+    """Return the last status patch in `commands`, which failed cycles send; None if there is none.
+
+    The next cycle waits for the outcome of this patch.
+    """
+    for command in reversed(commands):
+        if type(command) is PatchStatus:
+            return command
+    return None

@@ -89,11 +89,7 @@ class FailureHandler:
             queued.info = known
             self._queue.put_back(queued, now, failure.plugins)
             self._nominate(pod, failure.nominated_node)
-        reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
-        wanted = Condition(POD_SCHEDULED, "False", reason, failure.message)
-        if self._observes_generation:
-            wanted = observed(wanted, pod.pod.metadata.generation)
-        patch = failure_patch(pod, wanted, failure.nominated_node)
+        patch = failure_patch(pod, failure, observes_generation=self._observes_generation)
         return [failure_event(pod, failure.message), *patch]
 
     def handle_refusal(self, refused: BindingRefused, now: Instant) -> list[Command]:
@@ -169,24 +165,32 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
     )
 
 
-def failure_patch(pod: PodInfo, wanted: Condition, nominated_node: str | None) -> list[Command]:
-    """Return the status patch after a failure; [] if nothing changes.
+def failure_patch(
+    pod: PodInfo, failure: Failure, *, observes_generation: bool = False
+) -> list[Command]:
+    """Return the status patch after `failure`; [] if nothing changes.
 
-    The patch writes the condition PodScheduled (`wanted`) and nominatedNodeName. The condition is
-    left out if only its observedGeneration would change. If `nominated_node` is None,
-    nominatedNodeName stays unchanged; "" removes it.
+    The patch writes the condition PodScheduled and nominatedNodeName. The condition is left out if
+    only its observedGeneration would change. If `failure.nominated_node` is None, nominatedNodeName
+    stays unchanged; "" removes it.
 
     upstream: schedule_one.go: updatePod
     """
-    found = condition(pod.pod, POD_SCHEDULED)
-    same = found is not None and (found.status, found.reason, found.message) == (
-        wanted.status,
-        wanted.reason,
-        wanted.message,
+    reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
+    found, node = condition(pod.pod, POD_SCHEDULED), failure.nominated_node
+    same = (
+        found is not None
+        and found.message == failure.message
+        and found.reason == reason
+        and found.status == "False"
     )
-    fields: dict[str, Any] = {}
-    if nominated_node is not None and nominated_node != pod.pod.status.nominated_node_name:
-        fields["nominatedNodeName"] = nominated_node or None
-    if same and not fields:
+    renominates = node is not None and node != pod.pod.status.nominated_node_name
+    if same and not renominates:
         return []
-    return [PatchStatus(pod.ref, fields=fields, conditions=() if same else (wanted,))]
+    fields: dict[str, Any] = {"nominatedNodeName": node or None} if renominates else {}
+    if same:
+        return [PatchStatus(pod.ref, fields=fields)]
+    wanted = Condition(POD_SCHEDULED, "False", reason, failure.message)
+    if observes_generation:
+        wanted = observed(wanted, pod.pod.metadata.generation)
+    return [PatchStatus(pod.ref, fields=fields, conditions=(wanted,))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 from fairlead.api.objects import Pod
@@ -26,6 +27,7 @@ class PodInfo:
 
     __slots__ = (
         "_ref",
+        "equivalence_key",
         "id",
         "key",
         "labels",
@@ -53,6 +55,7 @@ class PodInfo:
         self.id = meta.uid or self.key
         self.labels = meta.labels
         self.pod_class: PodClass | None = None  # interned by `PodIndex` on first use
+        self.equivalence_key: Hashable = None  # set by the function `equivalence_key` on first use
         self.priority = pod.spec.priority or 0  # as `pod_priority`, without the call
         self.terminating = meta.deletion_timestamp != ""
         start = pod.status.start_time

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import Condition, PatchStatus
+from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.reporter import PodUnschedulable
+from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.scheduling.failure import failure_patch
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
@@ -116,7 +117,7 @@ def info(believed, pod):
 )
 def test_only_changed_fields_are_patched(waiting, pod, nominated, expected):
     """An equal condition is not written again."""
-    wanted = Condition("PodScheduled", "False", "Unschedulable", "t")
-    found = failure_patch(info(waiting.cluster, pod), wanted, nominated)
+    failure = Failure("t", nominated_node=nominated)
+    found = failure_patch(info(waiting.cluster, pod), failure)
     shown = [(dict(p.fields), bool(p.conditions)) for p in found if isinstance(p, PatchStatus)]
     assert shown == ([] if expected is None else [expected])

@@ -16,13 +16,15 @@ def equivalence_key(pod: PodInfo) -> Hashable:
     data in the key gives all pods with equal keys the same answer. The answer stays the same as
     long as the cluster does not change.
     """
-    meta = pod.pod.metadata
-    return (
-        pod.shape.id,
-        pod.priority,
-        pod.pod.spec.preemption_policy,
-        pod.namespace,
-        frozenset(pod.labels.items()),
-        controller_of(meta) if meta.owner_references else None,
-        pod.terminating,
-    )
+    if pod.equivalence_key is None:  # a PodInfo is read-only, so its key stays the same
+        meta = pod.pod.metadata
+        pod.equivalence_key = (
+            pod.shape.id,
+            pod.priority,
+            pod.pod.spec.preemption_policy,
+            pod.namespace,
+            frozenset(pod.labels.items()),
+            controller_of(meta) if meta.owner_references else None,
+            pod.terminating,
+        )
+    return pod.equivalence_key

@@ -92,9 +92,7 @@ class MoveRequestQueue(SchedulingQueue):
             return True
         return isinstance(event.new, PodInfo) and _is_attracted(queued.info, event.new)
 
-    def _has_missed(
-        self, queued: QueuedPod, missed: list[ClusterEvent], plugins: tuple[str, ...]
-    ) -> bool:
+    def _has_missed(self, queued: QueuedPod, missed: list[ClusterEvent]) -> bool:
         return self._moved_in >= self._cycle
 
     def _backoff_count(self, queued: QueuedPod) -> int:

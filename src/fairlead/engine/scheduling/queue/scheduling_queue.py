@@ -86,6 +86,7 @@ class SchedulingQueue:
         self._unschedulable: dict[_Group, dict[str, QueuedPod]] = {}
         self._waiting_since: list[tuple[Instant, int, QueuedPod]] = []
         self._sequence = 0
+        self._flushed_at: Instant | None = None
         self._wakes_alike: dict[tuple[str, ...], bool] = {}  # by the names of plugins
         self._equivalence_classes: dict[Hashable, int] = {}
         self._registered: dict[tuple[tuple[str, ...], EventKind], bool] = {}
@@ -215,7 +216,7 @@ class SchedulingQueue:
 
         upstream: AddUnschedulableIfNotPresent
         """
-        has_missed = self._has_missed(queued, self._in_flight.end(queued), plugins)
+        missed = self._in_flight.end(queued)
         self._pods[queued.info.key] = queued
         queued.timestamp = now
         queued.stamp = self._next()
@@ -226,24 +227,21 @@ class SchedulingQueue:
         else:
             queued.error_count += 1
         queued.window = self._clock.expiry(now, self._backoff_count(queued))
-        if has_missed:
+        if self._has_missed(queued, missed):
             self._enqueue(queued, now)
         else:
             self._join_pool(queued)
 
-    def _has_missed(
-        self, queued: QueuedPod, missed: list[ClusterEvent], plugins: tuple[str, ...]
-    ) -> bool:
+    def _has_missed(self, queued: QueuedPod, missed: list[ClusterEvent]) -> bool:
         """Return whether an event in `missed` may make the pod schedulable.
 
-        `missed` are the events that occurred during the pod's attempt. `plugins` are the plugins
-        that rejected the pod. If the attempt failed with an error instead, `plugins` is empty, and
-        the result is True.
+        `missed` are the events that occurred during the pod's attempt. If the attempt failed with
+        an error instead of a rejection, the result is True.
         """
-        if not plugins:
+        if not queued.plugins:
             return True
-        queued.plugins = plugins
-        return any(self._is_woken(queued, event) for event in missed)
+        # Usually, there are no such events, and a generator would be created for nothing.
+        return bool(missed) and any(self._is_woken(queued, event) for event in missed)
 
     def _backoff_count(self, queued: QueuedPod) -> int:
         return queued.backoff_count
@@ -415,9 +413,14 @@ class SchedulingQueue:
         return min(due, default=None)
 
     def flush(self, now: Instant) -> None:
-        """Release pods whose backoff is over or that were unschedulable for too long."""
-        if not (self._backoff.count or self._error_backoff.count or self._waiting_since):
+        """Release pods whose backoff is over or that were unschedulable for too long.
+
+        A second flush at the same time would release nothing: a pod that starts to back off or
+        becomes unschedulable at `now` is not released before a later time.
+        """
+        if now == self._flushed_at:
             return
+        self._flushed_at = now
         for entries in (self._backoff, self._error_backoff):
             while (queued := entries.first()) and self._is_released(queued, now):
                 entries.pop()
