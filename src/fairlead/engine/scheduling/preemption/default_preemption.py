@@ -5,7 +5,7 @@ upstream: framework/preemption/preemption.go: Evaluator.Preempt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +49,12 @@ class PreemptionSearch(Struct, frozen=True):
     dry_run: DryRun | None = None
     pick: Pick | None = None
     ineligible: str = ""
+
+    def refusals(self) -> Sequence[tuple[Status, int]]:
+        """Return (reason, number of nodes) for the nodes that the dry runs rejected."""
+        if self.dry_run is None:
+            return ()
+        return self.dry_run.columns.refusal_counts(self.dry_run.potential)
 
 
 class DefaultPreemption:
@@ -151,10 +157,11 @@ class DefaultPreemption:
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
         if search.dry_run is None or search.pick is None:
-            failure = _failure(search.dry_run)
+            refusals = search.refusals()
+            failure = _failure(refusals)
             if failure:
                 return PostFilterResult(error(f"preemption: {failure}"))
-            message = no_candidates(diagnosis, search)
+            message = no_candidates(diagnosis.table.count, refusals)
             keeps = self._policy.keeps_nomination and len(search.potential) > 0
             nominated = None if keeps else ""
             return PostFilterResult(unschedulable(message), nominated_node=nominated)
@@ -224,35 +231,23 @@ def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
     return tuple([pods.get(victim.id, victim) for victim in chosen.victims])
 
 
-def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
+def no_candidates(nodes: int, refusals: Sequence[tuple[Status, int]]) -> str:
     """Return the message for a search without candidates, such as `preemption: 0/5 nodes are …`.
 
-    For each reason that the dry runs gave, the message has the number of nodes. All other nodes
-    count as NOT_HELPFUL.
+    `refusals` has the number of nodes for each reason that the dry runs gave. The rest of the
+    `nodes` count as NOT_HELPFUL.
     """
-    nodes = diagnosis.table.count
-    text = histogram(_dry_run_counts(nodes, search))
-    return f"preemption: 0/{nodes} nodes are available:{text}"
+    rest = nodes - sum([count for _, count in refusals])
+    counts = (*refusals, (NOT_HELPFUL, rest)) if rest else refusals
+    return f"preemption: 0/{nodes} nodes are available:{histogram(counts)}"
 
 
-def _failure(dry_run: DryRun | None) -> str:
+def _failure(refusals: Sequence[tuple[Status, int]]) -> str:
     """Return the messages of the dry runs that failed; "" if no dry run failed.
 
-    As in upstream, failed dry runs matter only if there is no candidate.
+    `refusals` has the number of nodes for each reason that the dry runs gave. As in upstream,
+    failed dry runs matter only if there is no candidate.
     upstream: preemption.go: DryRunPreemption, Preempt
     """
-    if dry_run is None:
-        return ""
-    counts = dry_run.columns.refusal_counts(dry_run.potential)
-    messages = [status.message for status, _ in counts if status.code is Code.ERROR]
+    messages = [status.message for status, _ in refusals if status.code is Code.ERROR]
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]" if messages else ""
-
-
-def _dry_run_counts(nodes: int, search: PreemptionSearch) -> Iterator[tuple[Status, int]]:
-    rest = nodes
-    if search.dry_run is not None:
-        for status, count in search.dry_run.columns.refusal_counts(search.dry_run.potential):
-            yield status, count
-            rest -= count
-    if rest:
-        yield NOT_HELPFUL, rest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -158,12 +158,11 @@ class CandidateColumns:
 
     # --- all results -----------------------------------------------------------------------
 
-    def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Yield (reason, number of nodes) for the nodes at rows `among` that are not candidates."""
-        tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
-        tally[0] = 0
-        for code in np.flatnonzero(tally).tolist():
-            yield self.statuses[code], int(tally[code])
+    def refusal_counts(self, among: Rows) -> list[tuple[Status, int]]:
+        """Return (reason, number of nodes) for the nodes at `among` that are not candidates."""
+        tally = np.bincount(self.refusals[among]).tolist()
+        found = zip(self.statuses, tally, strict=False)  # later statuses have no node in `among`
+        return [(status, count) for status, count in found if count and status is not SUCCESS]
 
     def count(self, among: Rows) -> int:
         """Return the number of nodes at the rows `among` that are candidates."""

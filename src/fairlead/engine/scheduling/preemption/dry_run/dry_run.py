@@ -27,7 +27,7 @@ has dropped changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cache, partial
 from typing import Final
 
@@ -112,55 +112,59 @@ class _CachedResults:
 
 
 class _LowestPriorities:
-    """The lowest priority of the pods on each node; recomputed for changed nodes."""
+    """The lowest priority of the pods on each node.
+
+    If a node or its pods have changed, the priority is recomputed when it is next read. For
+    example, nobody reads the priorities of failed nodes, from which pods are evicted.
+    """
 
     def __init__(self, victims: VictimColumns) -> None:
         self._victims = victims
         self._column: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._is_stale: Mask = np.zeros(0, np.bool_)
         self._nodes = self._pods = 0
         self._labels = -1
 
     def below(self, priority: int, table: NodeTable, rows: Rows) -> Mask:
         """Return, for each of `rows`, whether a pod on the node has a priority below `priority`."""
-        self._refresh(table)
+        self._note_changes(table)
+        for row in rows[self._is_stale[rows]].tolist():
+            others = table.representatives.of(table.at(row).stored_pods)
+            self._column[row] = min([other.priority for other in others], default=NO_POD)
+            self._is_stale[row] = False
         has_lower: Mask = self._column[rows] < priority
         return has_lower
 
-    def _refresh(self, table: NodeTable) -> None:
+    def _note_changes(self, table: NodeTable) -> None:
         # Nodes have been added, removed or relabelled if the labels' epoch has changed. Other
         # changes of a Node do not matter.
         labels = table.pod_index.labels.value
         nodes = () if labels == self._labels else table.node_log.since(self._nodes)
         pods = table.pod_log.since(self._pods)
-        rows: Iterable[int]
         if (
             nodes is None
             or pods is None
             or len(nodes) + len(pods) > _CHANGES_MAX
             or len(self._column) != table.capacity
         ):
-            rows = self._start(table)
+            self._start(table)
         else:
-            rows = {row for row in (*nodes, *pods) if table.alive[row]}
-        for row in rows:
-            others = table.representatives.of(table.at(row).stored_pods)
-            self._column[row] = min([other.priority for other in others], default=NO_POD)
+            self._is_stale[[*nodes, *pods]] = True
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
         self._labels = labels
 
-    def _start(self, table: NodeTable) -> list[int]:
-        """Replace `_column`; return the rows for which the caller must compute the lowest priority.
+    def _start(self, table: NodeTable) -> None:
+        """Replace `_column`.
 
-        Usually, the columns of `_victims` contain the lowest priorities of all rows, and the result
-        is []. For a small cluster, or if the columns would take too much memory, the result
-        contains the rows of all nodes.
+        Usually, the columns of `_victims` contain the lowest priorities of all rows. For a small
+        cluster, or if the columns would take too much memory, all rows are marked as stale.
         """
-        if table.count >= _COLUMNS_FROM and self._victims.refresh():
+        is_known = table.count >= _COLUMNS_FROM and self._victims.refresh()
+        if is_known:
             self._column = self._victims.lowest_priorities()
-            return []
-        self._column = np.full(table.capacity, NO_POD, np.int64)
-        found: list[int] = np.flatnonzero(table.alive).tolist()
-        return found
+        else:
+            self._column = np.full(table.capacity, NO_POD, np.int64)
+        self._is_stale = np.full(table.capacity, not is_known)
 
 
 class _Run(Struct, frozen=True):
