@@ -60,14 +60,17 @@ class Feasibility(Struct, eq=False):
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:
-        """Return the indexes in `plan.rows` of the feasible nodes, ascending."""
+        """Return the indexes in `plan.rows` of the feasible nodes, ascending.
+
+        The result is a read-only array, for which plugins may cache results.
+        """
         if self.rejected is not None:
             return np.zeros(0, np.int64)
-        if self.is_cached and self.plan.node_names is None:
-            rows = self.plan.rows  # the position of each row is the row itself
-            if self.count() == len(rows):
-                return rows
-        return np.flatnonzero(self.codes == 0)
+        if self.is_cached:
+            return self.plan.feasible_positions()
+        found: Rows = (self.codes == 0).nonzero()[0]
+        found.flags.writeable = False
+        return found
 
     def count(self) -> int:
         """Return the number of feasible nodes."""
@@ -85,7 +88,7 @@ class Feasibility(Struct, eq=False):
     def nodes(self) -> list[NodeInfo]:
         """Return the feasible nodes, in row order."""
         table = self.plan.table
-        return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
+        return [table.at(row) for row in self.plan.rows_at(self.positions()).tolist()]
 
     def without(self, gone: Rows) -> None:
         """Exclude nodes, whether feasible or not. `gone` contains their indexes in `plan.rows`."""
@@ -201,10 +204,10 @@ def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
             codes = plan.run_filter(point, found.state, pod, plan.rows)
             found.codes = codes if np.count_nonzero(codes) else found.codes
             continue
-        open_at = (found.codes == 0).nonzero()[0]
+        open_at = found.positions()
         if not len(open_at):
             return
-        codes = plan.run_filter(point, found.state, pod, plan.rows[open_at])
+        codes = plan.run_filter(point, found.state, pod, plan.rows_at(open_at))
         if np.count_nonzero(codes):
             found.codes = found.codes.copy()
             found.codes[open_at] = codes

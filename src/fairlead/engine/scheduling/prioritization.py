@@ -42,7 +42,7 @@ class Prioritization(Struct):
     @property
     def best(self) -> Rows:
         """The entries of `positions` with the highest total, ascending."""
-        best: Rows = self.positions[self.totals == self.totals.max()]
+        best: Rows = self.positions[self.totals == np.maximum.reduce(self.totals)]
         return best
 
 
@@ -116,9 +116,7 @@ def _add_cluster_scores(
     scorers: list[ScorePoint],
     result: Prioritization,
 ) -> None:
-    rows = found.plan.rows
-    if result.positions is not rows:
-        rows = rows[result.positions]
+    rows = found.plan.rows_at(result.positions)
     for point in scorers:
         result.error = plans.framework.run_pre_score(found.state, pod, point.name, rows)
         if result.error is not None:

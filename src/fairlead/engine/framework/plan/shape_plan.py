@@ -85,6 +85,7 @@ class ShapePlan:
         "_highest",
         "_masked",
         "_node_position",
+        "_open",
         "_pod",
         "_pod_position",
         "_size",
@@ -151,6 +152,7 @@ class ShapePlan:
         self._size = -1
         self._feasible: int | None = None
         self._unexplained: dict[int, None] = {}
+        self._open: Rows | None = None  # the result of `feasible_positions`
         self._masked: tuple[Mask, int] | None = None  # (mask, its `count_feasible`)
         self._highest = HighestTotals(self.table.pod_log)
         # The cached results of ROW plugins; nodes with equal sums share them. Each result is (code,
@@ -285,12 +287,30 @@ class ShapePlan:
         """
         if self._feasible is None:
             self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))
-            self._masked = None
+            self._masked = self._open = None
         if mask is None:
             return self._feasible
         if self._masked is None or self._masked[0] is not mask:
             self._masked = mask, int(np.count_nonzero(mask & (self.codes == 0)))
         return self._masked[1]
+
+    def feasible_positions(self) -> Rows:
+        """Return the positions of the feasible nodes, ascending, as a read-only array.
+
+        The result is the same array until the set of feasible nodes changes. If all rows of the
+        node table are feasible, the result is `rows`.
+        """
+        count = self.count_feasible()
+        if self.node_names is None and count == len(self.codes):
+            return self.rows  # the position of each row is the row itself
+        if self._open is None:
+            self._open = (self.codes == 0).nonzero()[0]
+            self._open.flags.writeable = False
+        return self._open
+
+    def rows_at(self, positions: Rows) -> Rows:
+        """Return the node rows at `positions`."""
+        return positions if self.node_names is None else self.rows[positions]
 
     def detach(self, position: int) -> None:
         """Stop using the PlanMatrix; it has updated this plan up to `position` in the pod log."""

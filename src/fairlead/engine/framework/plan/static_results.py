@@ -76,6 +76,8 @@ class StaticResults:
         self.version = 0
         self._size = -1
         self.position = self.changed_at = -1
+        epochs = [getattr(p.plugin, "epoch", None) for p in (*points.scorers, *points.normalized)]
+        self._epoch_functions = [epoch for epoch in epochs if epoch is not None]
         self._epochs: list[object] = []
         self.codes: Codes
         self.score: Scores
@@ -195,9 +197,7 @@ class StaticResults:
         self.live = [point for point in self._points.normalized if raw_scores[point.name].any()]
 
     def _current_epochs(self) -> list[object]:
-        points = (*self._points.scorers, *self._points.normalized)
-        epochs = (getattr(point.plugin, "epoch", None) for point in points)
-        return [epoch() if epoch is not None else None for epoch in epochs]
+        return [epoch() for epoch in self._epoch_functions]
 
     def _refresh_epochs(self, pod: PodInfo) -> bool:
         """Recompute scores that depend on the set of all nodes, if that set has changed.

@@ -61,9 +61,10 @@ class SpreadScoreState:
             domains, by_domain = counts.labels_of(rows)[0], _rounded(added)
             self._single = by_domain.take(domains), domains, by_domain
             return self._single[0]
-        total: Floats = np.zeros(len(rows))
-        for counts, added in self._by_domain:
-            total += added.take(counts.labels_of(rows)[0])
+        amounts = [added.take(counts.labels_of(rows)[0]) for counts, added in self._by_domain]
+        total = amounts[0]
+        for more in amounts[1:]:
+            total += more
         if self._ignored is not None:
             for counts, _ in self._by_domain:
                 total[counts.labels[rows] == ABSENT] = 0.0
@@ -78,14 +79,14 @@ class SpreadScoreState:
         # Only the array that `scores` returned last has its domains in `_single`.
         if self._single is not None and raw is self._single[0]:
             _, domains, by_domain = self._single
-            return _reverse(by_domain, int(raw.min()), int(raw.max())).take(domains)
+            return _reverse(by_domain, *_range(raw)).take(domains)
         if self._ignored is None:
-            return _reverse(raw, int(raw.min()), int(raw.max()))
+            return _reverse(raw, *_range(raw))
         scores = np.zeros_like(raw)
         kept = ~self._ignored
         if kept.any():
             left = raw[kept]
-            scores[kept] = _reverse(left, int(left.min()), int(left.max()))
+            scores[kept] = _reverse(left, *_range(left))
         return scores
 
 
@@ -120,9 +121,15 @@ def _added(one: ConstraintCounts, kept: Rows) -> Floats:
     is_by_node = constraint.topology_key == HOSTNAME
     domains = len(kept) if is_by_node else one.number_of_domains(kept)
     added: Floats = one.counts.sums * np.float64(log(domains + 2))
-    added += constraint.max_skew - 1
+    if constraint.max_skew > 1:
+        added += constraint.max_skew - 1
     added[ABSENT] = 0.0  # the last entry, because ABSENT is -1
     return added
+
+
+def _range(raw: Scores) -> tuple[int, int]:
+    """Return the lowest and the highest of `raw`."""
+    return int(np.minimum.reduce(raw)), int(np.maximum.reduce(raw))
 
 
 def _reverse(raw: Scores, lowest: int, highest: int) -> Scores:

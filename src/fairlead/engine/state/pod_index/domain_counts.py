@@ -296,7 +296,7 @@ class HypotheticalCounts:
         """
         changes = self.changes
         if not changes:
-            return int(self._copied.sums[domains].min())
+            return int(np.minimum.reduce(self._copied.sums.take(domains)))
         lowest = self._copied.lowest_of(domains)
         changed = min(self.of(domain) for domain in changes)
         for domain, count in lowest:
