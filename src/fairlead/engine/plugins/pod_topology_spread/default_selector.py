@@ -56,11 +56,20 @@ class DefaultSelectors:
         self._read = -1
         self._services: dict[str, AnchorIndex[SelectorLabels]] = {}
         self._found: dict[object, DefaultSelector | None] = {}
+        # A scheduling cycle needs the selector of its pod several times.
+        self._last_pod: PodInfo | None = None
+        self._last: DefaultSelector | None = None
 
     def of(self, pod: PodInfo) -> DefaultSelector | None:
         """Return the default selector of `pod`; None if the pod has no Service and no workload."""
         if self._read != self._related.version:
             self._read_services()
+            self._last_pod = None
+        if pod is not self._last_pod:
+            self._last_pod, self._last = pod, self._find(pod)
+        return self._last
+
+    def _find(self, pod: PodInfo) -> DefaultSelector | None:
         services = self._services.get(pod.namespace)
         owner = controller_of(pod.pod.metadata) if pod.pod.metadata.owner_references else None
         if services is None and owner is None:

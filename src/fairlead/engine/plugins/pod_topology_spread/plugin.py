@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.objects import Node
 from fairlead.api.selector import selector_matches
@@ -67,6 +68,19 @@ EVENTS: Final = frozenset(
 )
 
 
+class _Scope(Struct, frozen=True):
+    """The facts of a `Shape` that the counts of its pods depend on.
+
+    `key` encodes the constraints, nodeSelector, node affinity and tolerations. `actions` are the
+    whenUnsatisfiable of the constraints. `match_label_keys` are the matchLabelKeys of all
+    constraints.
+    """
+
+    key: bytes
+    actions: frozenset[str]
+    match_label_keys: tuple[str, ...]
+
+
 class PodTopologySpread:
     """Spreads pods over topology domains (PreFilter, Filter, PreScore, Score)."""
 
@@ -83,7 +97,7 @@ class PodTopologySpread:
         }
         self._is_system_default = args.defaulting_type == SYSTEM
         self._selectors = DefaultSelectors(handle.cluster.related)
-        self._scopes: dict[int, bytes] = {}
+        self._scopes: dict[int, _Scope] = {}
         self._cache: CountsCache[tuple[bytes, str, str, Variant], SpreadCounts] = CountsCache(
             self._table
         )
@@ -100,27 +114,22 @@ class PodTopologySpread:
 
         Returns None if the pod has no such constraints.
         """
-        own = pod.shape.spec.topology_spread_constraints
         default = None
-        if own:
-            if all(one.when_unsatisfiable != action for one in own):
+        if pod.shape.spec.topology_spread_constraints:
+            scope = self._scope(pod.shape)
+            if action not in scope.actions:
                 return None
-            keys = (key for one in own for key in one.match_label_keys)
-            variant: Variant = tuple(pod.labels.get(key) for key in keys)
+            variant: Variant = tuple([pod.labels.get(key) for key in scope.match_label_keys])
         else:
             default = self._selectors.of(pod) if self._defaults[action] else None
             if default is None:
                 return None
-            variant = default.key
-        key = (self._scope(pod.shape), pod.namespace, action, variant)
+            scope, variant = self._scope(pod.shape), default.key
+        key = (scope.key, pod.namespace, action, variant)
         found = self._cache.get(key) or self._cache.put(key, self._start(pod, action, default))
         return found.refresh()
 
-    def _scope(self, shape: Shape) -> bytes:
-        """Return a cache key for the fields of a pod's spec that the counts depend on.
-
-        The counts depend on the pod's constraints, nodeSelector, node affinity and tolerations.
-        """
+    def _scope(self, shape: Shape) -> _Scope:
         found = self._scopes.get(shape.id)
         if found is None:
             # Shapes are dropped and created again, so the cache could grow without limit.
@@ -128,8 +137,12 @@ class PodTopologySpread:
                 self._scopes.clear()
             spec = shape.spec
             nodes = spec.affinity.node_affinity if spec.affinity is not None else None
-            scope = (spec.topology_spread_constraints, spec.node_selector, nodes, spec.tolerations)
-            found = self._scopes[shape.id] = _ENCODER.encode(scope)
+            own = spec.topology_spread_constraints
+            found = self._scopes[shape.id] = _Scope(
+                _ENCODER.encode((own, spec.node_selector, nodes, spec.tolerations)),
+                frozenset([one.when_unsatisfiable for one in own]),
+                tuple([key for one in own for key in one.match_label_keys]),
+            )
         return found
 
     def _start(self, pod: PodInfo, action: str, default: DefaultSelector | None) -> SpreadCounts:
@@ -205,9 +218,8 @@ class PodTopologySpread:
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """Return whether `pod` has no soft constraints, so that all nodes score alike."""
-        own = pod.shape.spec.topology_spread_constraints
-        if own:
-            return all(one.when_unsatisfiable != SCHEDULE_ANYWAY for one in own)
+        if pod.shape.spec.topology_spread_constraints:
+            return SCHEDULE_ANYWAY not in self._scope(pod.shape).actions
         return not self._defaults[SCHEDULE_ANYWAY] or self._selectors.of(pod) is None
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
