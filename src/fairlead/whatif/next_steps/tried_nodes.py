@@ -324,7 +324,7 @@ def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
         why = ", because of required anti-affinity."
     elif len(_kept_off(first, TOGETHER)) == len(pending):
         why = ", because of required affinity to other pods."
-    elif further := _further_reasons(pending, known):
+    elif why == "." and (further := _further_reasons(pending, known)):
         why = f", for a further reason: {', '.join(further)}."
     return f"With {nodes}, {pods} pending, too{why}"
 
