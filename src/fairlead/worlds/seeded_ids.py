@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
-from fairlead.engine.core.tie_break import splitmix64
+from fairlead.engine.core.tie_break import BLOCK, splitmix64, splitmix64_block
 
 _MASK_64 = (1 << 64) - 1
 
@@ -52,7 +52,7 @@ class SeededIds:
 
 def _numbers(seed: int) -> Iterator[int]:
     # A different sequence from that of the tie-break, which uses the seed itself.
-    state = splitmix64(~seed & _MASK_64)
+    start = splitmix64(~seed & _MASK_64) + 1
     while True:
-        state = (state + 1) & _MASK_64
-        yield splitmix64(state)
+        yield from splitmix64_block(start)
+        start += BLOCK

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 _MASK_64: Final = (1 << 64) - 1
-_BLOCK: Final = 256  # the hashes of a block take as long as 20 to 40 calls of `splitmix64`
+BLOCK: Final = 256  # the hashes of a block take as long as 20 to 40 calls of `splitmix64`
 
 
 def splitmix64(value: int) -> int:
@@ -30,13 +30,13 @@ def shuffled(names: Iterable[str], seed: int) -> list[str]:
     return [name for _, name in sorted(ranked)]
 
 
-def _hashes(start: int) -> list[int]:
-    """Return `splitmix64(start + i)` for each i from 0 to _BLOCK - 1.
+def splitmix64_block(start: int) -> list[int]:
+    """Return `splitmix64(start + i)` for each i from 0 to BLOCK - 1.
 
     NumPy computes sums and products of arrays of uint64 modulo 2^64.
     """
     number = np.uint64
-    z = np.arange(_BLOCK, dtype=number) + number((start + 0x9E3779B97F4A7C15) & _MASK_64)
+    z = np.arange(BLOCK, dtype=number) + number((start + 0x9E3779B97F4A7C15) & _MASK_64)
     z = (z ^ (z >> number(30))) * number(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> number(27))) * number(0x94D049BB133111EB)
     found: list[int] = (z ^ (z >> number(31))).tolist()
@@ -66,5 +66,5 @@ class TieBreak:
         at = self.choices - self._first
         if not 0 <= at < len(self._block):
             self._first, at = self.choices, 0
-            self._block = _hashes(self._state + self._first)
+            self._block = splitmix64_block(self._state + self._first)
         return self._block[at] % count
