@@ -18,9 +18,10 @@ from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import NAMESPACE, POD
 from fairlead.apiserver.registry.admission_control import AdmissionControl
 from fairlead.apiserver.registry.subresource.binding import binding, bound
+from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.engine.core.command import Bind, Condition
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.simulation.pod_status_write import next_conditions
@@ -42,9 +43,16 @@ class _BindingWrite(msgspec.Struct, frozen=True, gc=False):
 class PodBindings:
     """Performs bindings of pods."""
 
-    def __init__(self, pods: ViewedObjects[Pod], admission: AdmissionControl) -> None:
+    def __init__(
+        self, pods: ViewedObjects[Pod], admission: AdmissionControl, storage: Storage
+    ) -> None:
+        """`storage` has the objects that `admission` reads."""
         self._pods = pods
         self._admission = admission
+        # The namespaces in which admission admits bindings as they are. For a binding, the plugins
+        # of a simulation read only Namespaces, so the set is valid until a Namespace changes.
+        self._admitted: set[str] = set()
+        storage.subscribe(self._forget_admitted, lambda resource: resource == NAMESPACE.resource)
 
     def perform(self, command: Bind, now: Instant) -> Pod | None:
         """Perform `command` and return the new view of the pod.
@@ -54,8 +62,11 @@ class PodBindings:
         stored = self._pods.find(command.pod) if command.node else None
         if stored is None or not _can_be_bound(stored.view):
             return None
-        if not self._is_admitted_as_it_is(command):
-            return None
+        namespace = command.pod.namespace
+        if namespace not in self._admitted:
+            if not self._is_admitted_as_it_is(command):
+                return None
+            self._admitted.add(namespace)
         before, node = stored.view, command.node
         timestamp = format_timestamp(now)
         conditions = next_conditions(before.status.conditions, _SCHEDULED, timestamp)
@@ -75,6 +86,9 @@ class PodBindings:
             return self._admission.admit(Operation.CREATE, POD, body, subresource="binding") is body
         except ApiError:
             return False
+
+    def _forget_admitted(self, _: StoredChange) -> None:
+        self._admitted.clear()
 
 
 def _can_be_bound(pod: Pod) -> bool:

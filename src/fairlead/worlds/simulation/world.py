@@ -156,7 +156,7 @@ class SimulatedWorld:
         pods = ViewedObjects(POD, storage, self._pod_views, self._quotas)
         nodes = ViewedObjects(NODE, storage, self._node_views, self._quotas)
         self._pod_status_writes = PodStatusWrites(pods)
-        self._pod_bindings = PodBindings(pods, self.store.admission)
+        self._pod_bindings = PodBindings(pods, self.store.admission, storage)
         self._pod_deletions = PodDeletions(pods)
         self._node_writes = NodeWrites(nodes)
         self._lease_copies = LeaseCopies(self.store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import ClassVar
 
 import pytest
 from hypothesis import example, given
@@ -12,9 +13,10 @@ from fairlead.api.codec import decode
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import NAMESPACE, POD
 from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.subresource.binding import binding
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import ChangeType, Storage
 from fairlead.engine.core.command import (
@@ -112,7 +114,7 @@ class FastWorld(PlainWorld):
         super().__init__(DeferredStorage(0), namespace_phase)
         pods = ViewedObjects(POD, self.storage, self.views, self.quotas)
         self.writes = PodStatusWrites(pods)
-        self.bindings = PodBindings(pods, self.store.admission)
+        self.bindings = PodBindings(pods, self.store.admission, self.storage)
         self.deletions = PodDeletions(pods)
         self.on_views = 0
 
@@ -248,6 +250,34 @@ def test_the_store_refuses_a_binding_that_admission_refuses(phase):
     world = FastWorld(namespace_phase=phase)
     failed, _ = world.perform(Bind(ref("b"), "n1"), START)
     assert failed == bool(phase)
+
+
+def test_a_namespace_that_begins_to_terminate_admits_no_further_binding():
+    """The pods of a namespace are admitted alike until a Namespace changes."""
+    world = FastWorld()
+    assert world.perform(Bind(ref("a"), "n1"), START)[0] is False
+    (namespace,) = world.store.list(NAMESPACE)
+    world.storage.put(NAMESPACE, namespace | {"status": {"phase": "Terminating"}})
+    assert world.perform(Bind(ref("b"), "n1"), START)[0] is True
+    assert world.on_views == 1
+
+
+def test_plugins_read_only_namespaces_to_admit_a_binding():
+    """Therefore PodBindings need not ask them for each pod of a namespace."""
+
+    class Reading(Storage):
+        read: ClassVar[set[str]] = set()
+
+        def find(self, kind, namespace, name):
+            self.read.add(kind.resource)
+            return super().find(kind, namespace, name)
+
+    body = binding("ns", "b", "n1")
+    created = AdmissionAttributes(Operation.CREATE, POD, body, None, "binding")
+    storage = Reading(0)
+    plugins = SimulatedAdmission(lambda: "abcde", lambda _, obj: obj).plugins
+    assert all(one.admit(created, storage) is body for one in plugins)
+    assert storage.read == {NAMESPACE.resource}
 
 
 def test_no_plugin_of_a_simulation_handles_the_deletion_of_a_pod():
