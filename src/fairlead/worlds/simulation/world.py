@@ -28,7 +28,7 @@ from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, POD, Kind
+from fairlead.apiserver.kind import CONFIG_MAP, NODE, POD, Kind
 from fairlead.apiserver.registry.admission_control import (
     DYNAMIC_ADMISSION_RESOURCES,
     has_dynamic_admission,
@@ -42,7 +42,6 @@ from fairlead.engine.core.command import (
     Bind,
     CallExtender,
     Command,
-    CreateObject,
     DeleteObject,
     ExtenderVerb,
     IssuedCommand,
@@ -71,7 +70,7 @@ from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.event_list import EventList
-from fairlead.worlds.simulation.lease_copy import LeaseCopies
+from fairlead.worlds.simulation.lease_write import LeaseWrites
 from fairlead.worlds.simulation.node_write import NodeWrites
 from fairlead.worlds.simulation.pod_binding import PodBindings
 from fairlead.worlds.simulation.pod_deletion import PodDeletions
@@ -159,7 +158,7 @@ class SimulatedWorld:
         self._pod_bindings = PodBindings(pods, self.store.admission, storage)
         self._pod_deletions = PodDeletions(pods)
         self._node_writes = NodeWrites(nodes)
-        self._lease_copies = LeaseCopies(self.store)
+        self._lease_writes = LeaseWrites(self.store)
         self._pending_stimuli: list[Stimulus] = []
         # The result of `has_dynamic_admission` for the store; None if it must be determined again.
         self._has_dynamic_admission: bool | None = None
@@ -254,19 +253,24 @@ class SimulatedWorld:
             self._due.extend(self._timers.pop_due(now))
         return bool(self._due)
 
-    def _apply(self, issued: IssuedCommand, now: Instant) -> None:
+    def _is_admission_dynamic(self) -> bool:
+        """Return the result of `has_dynamic_admission` for the store."""
         if self._has_dynamic_admission is None:
             self._has_dynamic_admission = has_dynamic_admission(self.store.storage)
-        command = issued.command
-        change = None if self._has_dynamic_admission else self._performed_on_view(command, now)
+        return self._has_dynamic_admission
+
+    def _apply(self, issued: IssuedCommand, now: Instant) -> None:
+        command, is_dynamic = issued.command, self._is_admission_dynamic()
+        change = None if is_dynamic else self._performed_on_view(command, now)
         if change is not None:
             self.last_change = now
             self._pending_stimuli += (change, CommandSucceeded(command, issued.issuer))
             return
-        if type(command) is CreateObject and not self._has_dynamic_admission and _is_lease(command):
-            outcome = self._lease_copies.perform(command, now, issued.issuer)
-        else:
-            user = sender_of(issued, self.store) if self._has_dynamic_admission else None
+        outcome = None
+        if not is_dynamic:
+            outcome = self._lease_writes.perform(command, now, issued.issuer)
+        if outcome is None:
+            user = sender_of(issued, self.store) if is_dynamic else None
             write = PLAIN if user is None else Write(user=user)
             outcome = perform(
                 self.store, command, now, lambda *_: write, self._quotas, issued.issuer
@@ -344,10 +348,6 @@ def _is_heartbeat(change: StoredChange) -> bool:
     if change.kind is not NODE or change.previous is None or change.type is ChangeType.DELETED:
         return False
     return _without_heartbeats(change.object) == _without_heartbeats(change.previous)
-
-
-def _is_lease(command: CreateObject) -> bool:
-    return bool(command.manifest.get("kind") == LEASE.kind)
 
 
 def _without_heartbeats(node: Json) -> Json:

@@ -1,4 +1,4 @@
-"""LeaseCopies: creates the Lease of a node as a copy of the Lease of another node.
+"""LeaseWrites: creates the Lease of a node as a copy of the Lease of another node, and renews it.
 
 If a dump has no Leases, each simulated kubelet creates a Lease at the start: 5,000 Leases in a
 large cluster. The Leases of two nodes differ only in a few strings:
@@ -15,7 +15,11 @@ copy equals the Lease that the stages would create:
 - A Lease with an own string that is not valid goes through all stages.
 - When a Lease is created, admission reads only namespaces and quotas. The template is dropped when
   a namespace or a quota changes, and no template is made while there are quotas.
-- The caller uses LeaseCopies only while no webhook or policy binding exists.
+- The caller uses LeaseWrites only while no webhook or policy binding exists.
+
+A renewal is a patch of the renewTime, and perhaps of annotations. A valid renewal of a Lease in the
+namespace `kube-node-lease` skips the stages of `Store.update`: admission reads only the namespace,
+which it never regards as missing, and the other parts of the Lease are valid already.
 """
 
 from __future__ import annotations
@@ -29,15 +33,18 @@ from fairlead.api.json import Json
 from fairlead.api.text.json_template import marker, places_in, substitution
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import LEASE, NAMESPACE, RESOURCE_QUOTA
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.registry.preparation import prepared_for_update
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
-from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import Command, CreateObject, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandSucceeded
 from fairlead.worlds.perform import Outcome, perform
 
+_NAMESPACE: Final = "kube-node-lease"
 _READ: Final = frozenset((NAMESPACE.resource, RESOURCE_QUOTA.resource))  # by admission
 _NAME, _OWNER_UID, _RENEWED, _UID, _CREATED = range(5)  # a copy's own strings
 
@@ -54,8 +61,8 @@ class _Template(Struct, frozen=True):
     copy: Callable[[Sequence[str]], Json]
 
 
-class LeaseCopies:
-    """Writes the Leases of nodes to a store, most of them as copies of an earlier Lease."""
+class LeaseWrites:
+    """Creates the Leases of nodes in a store, most of them as copies, and renews the Leases."""
 
     def __init__(self, store: Store) -> None:
         """At first, there is no Lease to copy."""
@@ -63,8 +70,20 @@ class LeaseCopies:
         self._template: _Template | None = None
         store.storage.subscribe(self._drop, lambda resource: resource in _READ)
 
-    def perform(self, command: CreateObject, now: Instant, issuer: Issuer | None = None) -> Outcome:
-        """Create a Lease and return the outcome, which is the same as that of `worlds.perform`."""
+    def perform(
+        self, command: Command, now: Instant, issuer: Issuer | None = None
+    ) -> Outcome | None:
+        """Create or renew a Lease and return the outcome, the same as that of `worlds.perform`.
+
+        Returns None and changes nothing if the store must perform `command` instead.
+        """
+        if type(command) is CreateObject and command.manifest.get("kind") == LEASE.kind:
+            return self._create(command, now, issuer)
+        if type(command) is PatchObject and command.target.kind == LEASE.kind:
+            return self._renew(command, issuer)
+        return None
+
+    def _create(self, command: CreateObject, now: Instant, issuer: Issuer | None) -> Outcome:
         own = _own_strings(command.manifest)
         if own is None:
             return perform(self._store, command, now, issuer=issuer)
@@ -75,6 +94,19 @@ class LeaseCopies:
         if isinstance(outcome, CommandSucceeded):
             self._learn(common, own[_NAME])
         return outcome
+
+    def _renew(self, command: PatchObject, issuer: Issuer | None) -> Outcome | None:
+        """Perform `command`, which patches a Lease; return None if the store must perform it."""
+        target, storage = command.target, self._store.storage
+        stored = storage.find(LEASE, _NAMESPACE, target.name)
+        if stored is None or target.namespace != _NAMESPACE or not _is_renewal(command):
+            return None
+        patched = merge_patch(stored, command.patch)
+        if target.uid not in ("", stored["metadata"]["uid"]) or patched == stored:
+            return None
+        strategy = self._store.registry.strategy(LEASE)
+        storage.put(LEASE, prepared_for_update(LEASE, strategy, stored, patched))
+        return CommandSucceeded(command, issuer)
 
     def _learn(self, common: Json, name: str) -> None:
         """Use the stored Lease called `name` as the template for later Leases.
@@ -124,6 +156,21 @@ def _own_strings(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
         } if name == owner == holder and uid and not dns_subdomain_problems(name):
             return (name, uid, renewed) if _is_micro_time(renewed) else None
     return None
+
+
+def _is_renewal(command: PatchObject) -> bool:
+    """Return whether `command` patches only a valid renewTime and valid annotations of a Lease."""
+    match command.patch:
+        case {"spec": {"renewTime": str(renewed), **fields}, **parts} if not fields:
+            pass
+        case _:
+            return False
+    match parts:
+        case {"metadata": {"annotations": dict(changes), **others}, **more} if not (others or more):
+            are_valid = all(value is None or type(value) is str for value in changes.values())
+        case _:
+            are_valid = not parts
+    return are_valid and not command.subresource and _is_micro_time(renewed)
 
 
 def _is_micro_time(text: str) -> bool:

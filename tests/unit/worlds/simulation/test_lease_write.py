@@ -1,4 +1,4 @@
-"""Copied Leases equal the Leases that all stages of the store would make."""
+"""Copied and renewed Leases equal the Leases that all stages of the store would make."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.kind import LEASE
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
-from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef
+from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import KUBELET
 from fairlead.engine.kubelet.node_status.heartbeat import first_renewals, write_lease
 from fairlead.testing.builders import make_node
 from fairlead.worlds.perform import perform
 from fairlead.worlds.seeded_ids import SeededIds
-from fairlead.worlds.simulation.lease_copy import LeaseCopies
+from fairlead.worlds.simulation.lease_write import LeaseWrites
 
 START = seconds(1_700_000_000)
 NODES = ("n1", "n2", "n3", "n4.example.com", "Not_valid", "")
@@ -38,14 +38,9 @@ class World:
         self.changes = []
         self.store.subscribe(self.changes.append)
 
-    def create_lease(self, command, now):
-        return perform(self.store, command, now, issuer=KUBELET)
-
     def perform(self, command, now):
-        """Return the outcome; `command` may be a manifest that a user creates."""
-        if isinstance(command, CreateObject) and command.manifest["kind"] == "Lease":
-            return self.create_lease(command, now)
-        return perform(self.store, command, now)
+        """Return the outcome of `command`."""
+        return perform(self.store, command, now, issuer=KUBELET)
 
     def result(self):
         changes = [(one.type, one.object, one.version, one.key) for one in self.changes]
@@ -57,10 +52,10 @@ class CopyingWorld(World):
 
     def __init__(self):
         super().__init__()
-        self.copies = LeaseCopies(self.store)
+        self.leases = LeaseWrites(self.store)
 
-    def create_lease(self, command, now):
-        return self.copies.perform(command, now, KUBELET)
+    def perform(self, command, now):
+        return self.leases.perform(command, now, KUBELET) or super().perform(command, now)
 
 
 def lease(name, every, change):
@@ -89,6 +84,27 @@ def lease(name, every, change):
     return CreateObject(manifest)
 
 
+def patch(name, patched, uid=""):
+    """Return a command that patches the Lease `name`."""
+    return PatchObject(ObjectRef("Lease", SPACE, name, uid), patched)
+
+
+TIME = {"renewTime": "2026-01-01T00:00:00.000000Z"}
+PATCHES = (
+    {"spec": TIME},
+    {"spec": TIME, "metadata": {"annotations": {"fairlead.dev/renewed-every": None}}},
+    {"spec": TIME, "metadata": {"annotations": {"fairlead.dev/renewed-every": "9s", "a": ""}}},
+    {"spec": TIME, "metadata": {"annotations": {"a": 5}}},
+    {"spec": TIME, "metadata": {"annotations": None}},
+    {"spec": TIME, "metadata": {"labels": {"a": "b"}}},
+    {"spec": TIME, "metadata": {"resourceVersion": "1"}},
+    {"spec": TIME | {"holderIdentity": "somebody"}},
+    {"spec": {"renewTime": "soon"}},
+    {"spec": {"renewTime": None}},
+    {"metadata": {"annotations": {"a": "b"}}},
+)
+
+
 def listed(kind, name, namespace=SPACE, api_version="v1", **parts):
     meta = {"name": name, **({"namespace": namespace} if namespace else {})}
     return CreateObject({"apiVersion": api_version, "kind": kind, "metadata": meta, **parts})
@@ -114,6 +130,8 @@ commands = st.one_of(
     st.builds(lease, st.sampled_from(NODES), st.sampled_from([seconds(5), seconds(10)]), changes),
     st.builds(lease, st.sampled_from(NODES[:4]), st.just(seconds(10)), st.just("")),
     st.sampled_from([DeleteObject(ObjectRef("Lease", SPACE, name)) for name in NODES]),
+    st.builds(patch, st.sampled_from(NODES[:4]), st.sampled_from(PATCHES)),
+    st.builds(patch, st.sampled_from(NODES[:4]), st.sampled_from(PATCHES), st.just("other")),
     st.sampled_from(
         [
             listed("Namespace", "kube-system", ""),
@@ -126,7 +144,7 @@ commands = st.one_of(
 
 
 @given(st.lists(commands, max_size=14))
-def test_copies_equal_the_results_of_all_stages(script):
+def test_written_leases_equal_the_results_of_all_stages(script):
     """Other objects may be created, deleted or refused in between."""
     plain, copying = World(), CopyingWorld()
     for second, command in enumerate(script):
