@@ -547,7 +547,10 @@ class ExperimentRun:
                 self._create(step, command.manifest, store, now)
                 continue
             node = self._node_of(command, store)
-            outcome = perform(store, command, now)
+            if len(commands) == 1:
+                outcome = self._world.perform_scripted(command, now)
+            else:
+                outcome = perform(store, command, now)
             if isinstance(command, EvictPod) and not isinstance(outcome, CommandFailed):
                 record = PodEvicted(command.pod, node, command.why, now)
                 self._recorder.evicted_within_budgets(record)

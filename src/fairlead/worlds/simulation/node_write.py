@@ -1,10 +1,10 @@
 """NodeWrites: frequent writes to nodes, which change a node's view now and its JSON value later.
 
-These are the writes of the node controllers and the kubelets when a node fails or returns: patches
-of the taints, and writes of conditions. The store performs all other writes. It also performs
-writes that could fail or could change nothing, and writes that change only heartbeat times (see
-`SimulatedWorld.last_change`). Admission does not run, because no admission plugin of a simulation
-handles the update of a node. `ViewedObjects.find` lists further cases.
+These are the writes when a node fails or returns: patches of annotations, one of which stops the
+kubelet, patches of the taints, and writes of conditions. The store performs all other writes. It
+also performs writes that could fail or could change nothing, and writes that change only heartbeat
+times (see `SimulatedWorld.last_change`). Admission does not run, because no admission plugin of a
+simulation handles the update of a node. `ViewedObjects.find` lists further cases.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, NodeCondition, NodeSpec, NodeStatus
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.registry.preparation import prepared_for_update
+from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.node import check_taints
 from fairlead.engine.core.command import Condition, PatchObject, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.simulation.pod_status_write import StatusWrite
 from fairlead.worlds.simulation.viewed_object import ViewedObjects
 
+_STRATEGY: Final = SIMULATION.strategy(NODE)
 _NO_CONDITION: Final = NodeCondition(type="", status="")
 
 
@@ -35,8 +39,7 @@ class _Patch(msgspec.Struct, frozen=True, gc=False):
     patch: Mapping[str, Any]
 
     def applied_to(self, node: Json, /) -> Json:
-        patched: Json = merge_patch(node, self.patch)
-        return patched
+        return prepared_for_update(NODE, _STRATEGY, node, merge_patch(node, self.patch))
 
 
 class NodeWrites:
@@ -46,26 +49,34 @@ class NodeWrites:
         self._nodes = nodes
 
     def patch(self, command: PatchObject) -> Node | None:
-        """Perform a patch of a node's taints and return the new view of the node.
+        """Perform a patch of a node's taints or annotations; return the new view of the node.
 
         Returns None and changes nothing if the store must perform `command` instead.
         """
+        stored = None if command.subresource else self._nodes.find(command.target)
+        if stored is None:
+            return None
+        before = stored.view
+        meta, spec = self._nodes.next_metadata(before.metadata), before.spec
         match command.patch:
             case {
                 "spec": {"taints": taints, **other_fields},
                 "metadata": {"resourceVersion": version, **other_metadata},
                 **other_parts,
-            } if not (command.subresource or other_fields or other_metadata or other_parts):
-                stored = self._nodes.find(command.target)
+            } if not (other_fields or other_metadata or other_parts):
+                made = _next_spec(spec, taints)
+                if made is None or version != before.metadata.resource_version:
+                    return None
+                spec = made
+            case {"metadata": {"annotations": changes, **other_metadata}, **other_parts} if not (
+                other_metadata or other_parts
+            ):
+                annotations = _next_annotations(before.metadata.annotations, changes)
+                if annotations is None:
+                    return None
+                force_setattr(meta, "annotations", annotations)
             case _:
                 return None
-        if stored is None or stored.view.metadata.resource_version != version:
-            return None
-        before = stored.view
-        spec = _next_spec(before.spec, taints)
-        if spec is None:
-            return None
-        meta = self._nodes.next_metadata(before.metadata)
         view = Node(metadata=meta, spec=spec, status=before.status)
         return view if self._nodes.replace(stored, _Patch(command.patch), view) else None
 
@@ -105,6 +116,19 @@ def _next_spec(before: NodeSpec, taints: Any) -> NodeSpec | None:
     spec: NodeSpec = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
     force_setattr(spec, "taints", written)
     return spec
+
+
+def _next_annotations(before: Mapping[str, str], changes: Any) -> Mapping[str, str] | None:
+    """Return the annotations `before` with `changes`, a merge patch.
+
+    Returns None if nothing changes, or if a value is not a string.
+    """
+    if not isinstance(changes, dict):
+        return None
+    annotations: dict[str, str] = merge_patch(before, changes)
+    if annotations == before or not all(type(one) is str for one in annotations.values()):
+        return None
+    return annotations
 
 
 def _next_conditions(

@@ -120,19 +120,19 @@ class ViewedObjects(Generic[Viewed]):
         elif type(found) is DumpedObject:
             stored = WrittenObject(self._kind, found, (), cast("Viewed", found.view))
         else:
-            stored = self._viewed(found, target.uid) if type(found) is dict else None
-        if stored is None or stored.view.metadata.uid != target.uid:
+            stored = self._viewed(found) if type(found) is dict else None
+        if stored is None or target.uid not in ("", stored.view.metadata.uid):
             return None
         return stored if len(stored.writes) < WRITES_MAX else None
 
-    def _viewed(self, obj: Json, uid: str) -> WrittenObject[Viewed] | None:
+    def _viewed(self, obj: Json) -> WrittenObject[Viewed] | None:
         """Return a WrittenObject with the stored JSON value `obj`, its view, and no writes.
 
-        Returns None if no view has the same resourceVersion as `obj`, if `obj` has no status, or if
-        `uid` is not the uid of `obj`.
+        Returns None if no view has the same resourceVersion as `obj`, or if `obj` has no status.
         """
-        view, meta = self._views.newest(uid), obj["metadata"]
-        if view is None or not obj.get("status") or meta["uid"] != uid:
+        meta = obj["metadata"]
+        view = self._views.newest(meta["uid"])
+        if view is None or not obj.get("status"):
             return None
         is_newest = meta["resourceVersion"] == view.metadata.resource_version
         return WrittenObject(self._kind, obj, (), view) if is_newest else None

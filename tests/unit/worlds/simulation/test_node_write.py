@@ -87,7 +87,7 @@ class Writes:
         return newest.metadata.resource_version
 
     def nodes(self):
-        return json.dumps(self.world.store.list(NODE), sort_keys=True)
+        return json.dumps(self.world.store.list(NODE))
 
 
 def ref(name="a", uid=None):
@@ -102,6 +102,11 @@ def taint(patched, *, version=None, metadata=(), **more):
         return PatchObject(ref(), {"spec": {"taints": patched}, "metadata": meta, **more})
 
     return command
+
+
+def annotated(annotations):
+    """Return a function that makes a patch of the annotations; it does not state the uid."""
+    return lambda _known: PatchObject(ref(uid=""), {"metadata": {"annotations": annotations}})
 
 
 def status(*conditions, version="", fields=None):
@@ -124,6 +129,14 @@ COMMANDS = {
     "taints and a label": taint([ONE], metadata={"labels": {"x": "y"}}),
     "taints and a status": taint([TIMED], status={"capacity": None}),
     "a cordon": lambda _: PatchObject(ref(), {"spec": {"unschedulable": True}}),
+    "an annotation": annotated({"a": "1"}),
+    "two annotations": annotated({"a": "2", "b": "1"}),
+    "no annotation a": annotated({"a": None}),
+    "no annotations": annotated(None),
+    "an annotation that is a number": annotated({"a": 1}),
+    "an annotation and a label": lambda _: PatchObject(
+        ref(uid=""), {"metadata": {"annotations": {"a": "3"}, "labels": {"x": "z"}}}
+    ),
     "no spec": lambda known: PatchObject(
         ref(), {"spec": None, "metadata": {"resourceVersion": known}}
     ),
@@ -142,8 +155,12 @@ COMMANDS = {
 }  # fmt: skip
 
 
+FREQUENT = ("a taint", "two taints", "an annotation", "unknown", "two conditions", "ready")
+
+
 @given(st.lists(st.sampled_from(sorted(COMMANDS)), max_size=12))
 @example(["a taint", "two taints", "unknown", "ready", "no taints"])
+@example(["an annotation", "two annotations", "no annotation a", "no annotations"])
 @example(["a heartbeat", "unknown", "a heartbeat", "a taint", "a heartbeat"])
 @example(["a taint", "an outdated version", "no spec", "two taints", "no status", "unknown"])
 def test_views_and_values_equal_those_of_writes_to_the_store(names):
@@ -156,7 +173,7 @@ def test_views_and_values_equal_those_of_writes_to_the_store(names):
     assert fast.nodes() == plain.nodes()
 
 
-@pytest.mark.parametrize("name", ["a taint", "two taints", "unknown", "two conditions", "ready"])
+@pytest.mark.parametrize("name", FREQUENT)
 def test_no_value_is_made_for_a_frequent_write(name):
     """The value of the node is made when it is read, and then equals its view."""
     writes = Writes(on_store=False)
@@ -166,6 +183,17 @@ def test_no_value_is_made_for_a_frequent_write(name):
     assert isinstance(outcome, CommandSucceeded)
     assert type(storage.find_deferred(NODE, ("", "a"))) is not dict
     assert decode(storage.find(NODE, "", "a")) == changed.object
+
+
+def test_a_script_entry_writes_without_making_a_value():
+    """The engine receives the change, and the script receives the outcome."""
+    world, outcomes = new_world(), []
+    world.at(START, lambda _, now: outcomes.append(world.perform_scripted(command, now)))
+    command = COMMANDS["an annotation"]("")
+    (changed,) = world.poll(START)
+    assert outcomes == [CommandSucceeded(command)]
+    assert changed.object.metadata.annotations == {"a": "1"}
+    assert type(world.store.storage.find_deferred(NODE, ("", "a"))) is not dict
 
 
 def test_no_plugin_of_a_simulation_handles_the_update_of_a_node():
