@@ -192,6 +192,28 @@ def test_a_pod_handler_gets_changed_pods_and_all_other_stimuli(diary):
     ]
 
 
+class ReadinessSpy(PodSpy):
+    """A ReadinessHandler that records its calls."""
+
+    def handle_readiness(self, pod, now):
+        self.diary.append((self.name, f"readiness of {pod.metadata.name}", now))
+        return ()
+
+
+def test_changes_of_readiness_go_to_the_most_specific_method(diary):
+    engine = engine_of(Spy("a", diary), PodSpy("b", diary), ReadinessSpy("c", diary))
+    assert engine.handle(ReadinessChanged(make_pod("p")), 1) == [issued("a")]
+    engine.handle(ObjectChanged(make_pod("q")), 2)
+    assert [entry[:2] for entry in diary] == [
+        ("a", "ReadinessChanged"),
+        ("b", "p"),
+        ("c", "readiness of p"),
+        ("a", "ObjectChanged"),
+        ("b", "q"),
+        ("c", "q"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("written", "concerned"),
     [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import yaml
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE
 from fairlead.whatif.input.error import InputError
@@ -26,7 +29,7 @@ WEB = {
         },
     },
 }
-POOL = {
+POOL: Json = {
     "apiVersion": "karpenter.sh/v1",
     "kind": "NodePool",
     "metadata": {"name": "default"},
@@ -47,7 +50,8 @@ GROUPS = {"node-groups": [{"name": "a", "min": 1, "max": 8, "labels": {"pool": "
 TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 
 
-HEAVY = POOL | {"spec": POOL["spec"] | {"weight": 1000}}
+HEAVY: Json = deepcopy(POOL)
+HEAVY["spec"]["weight"] = 1000
 
 
 def scenario(folder, settings, *objects, duration="2h", events=()):

@@ -53,12 +53,12 @@ deviceclasses.resource.k8s.io: pods with devices cannot be placed as on the clus
 devicetaintrules.resource.k8s.io: taints of DeviceTaintRules are ignored
 leases.coordination.k8s.io: an outage under way seems to begin earlier than it did
 horizontalpodautoscalers.autoscaling: workloads keep their present number of replicas
-validatingadmissionpolicies.admissionregistration.k8s.io: admission policies and webhooks are unknown
-validatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies and webhooks are unknown
-mutatingadmissionpolicies.admissionregistration.k8s.io: admission policies and webhooks are unknown
-mutatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies and webhooks are unknown
-validatingwebhookconfigurations.admissionregistration.k8s.io: admission policies and webhooks are unknown
-mutatingwebhookconfigurations.admissionregistration.k8s.io: admission policies and webhooks are unknown
+validatingadmissionpolicies.admissionregistration.k8s.io: policies and webhooks are unknown
+validatingadmissionpolicybindings.admissionregistration.k8s.io: policies and webhooks are unknown
+mutatingadmissionpolicies.admissionregistration.k8s.io: policies and webhooks are unknown
+mutatingadmissionpolicybindings.admissionregistration.k8s.io: policies and webhooks are unknown
+validatingwebhookconfigurations.admissionregistration.k8s.io: policies and webhooks are unknown
+mutatingwebhookconfigurations.admissionregistration.k8s.io: policies and webhooks are unknown
 podgroups.scheduling.volcano.sh: gangs of Volcano are scheduled pod by pod
 queues.scheduling.volcano.sh: the queues of Volcano are unknown
 podgroups.scheduling.incubator.k8s.io: gangs of kube-batch are scheduled pod by pod
