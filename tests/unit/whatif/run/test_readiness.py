@@ -193,7 +193,9 @@ def run(script, *, is_plain):
     world.run(START + seconds(900))
     recorder = engine.recorder
     records = (
-        recorder.workloads,
+        recorder.workloads.transitions,
+        recorder.workloads.placed,
+        recorder.workloads.deletions,
         list(recorder.outage.affected),
         recorder.outage.pod_samples,
         recorder.outage.node_samples,

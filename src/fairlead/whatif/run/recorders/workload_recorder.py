@@ -15,10 +15,11 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import ObjectMeta, Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.workload import (
+    POD,
     WorkloadReadiness,
     WorkloadRef,
     revision_of,
@@ -50,6 +51,10 @@ class PodTransition(Struct, frozen=True):
     step: Step
 
 
+# The workload and the revision of a pod, and the metadata from which they were determined.
+_Facts = tuple[WorkloadRef, str, ObjectMeta]
+
+
 class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
@@ -64,6 +69,8 @@ class WorkloadRecorder(Struct):
     deletions: dict[WorkloadRef, Instant] = field(default_factory=dict)
     # {uid: whether the pod is ready}, for pods that have changed
     _is_ready: dict[str, bool] = field(default_factory=dict)
+    # {ids of the labels and owner references, namespace: facts}, see `_facts_of`
+    _facts: dict[tuple[int, int, str], _Facts] = field(default_factory=dict)
 
     def pod_changed(
         self, before: Pod | None, after: Pod | None, now: Instant, *, is_serving: bool
@@ -80,14 +87,14 @@ class WorkloadRecorder(Struct):
             self._add(pod, Step.CREATED, now)
         elif after is not None and after.spec.node_name and not before.spec.node_name:
             self._add(pod, Step.PLACED, now)
-            self.placed[workload_of(pod)] += 1
+            self.placed[self._facts_of(pod)[0]] += 1
         if after is None:
-            self.deletions[workload_of(pod)] = now
+            self.deletions[self._facts_of(pod)[0]] = now
         self._set_ready(before, pod, now, may_be_ready=after is not None and is_serving)
         if before is not None and (after is None or _is_over(after)) and not _is_over(before):
             self._add(pod, Step.LEFT, now)
             if before.spec.node_name:
-                self.placed[workload_of(pod)] -= 1
+                self.placed[self._facts_of(pod)[0]] -= 1
 
     def readiness_changed(self, before: Pod, after: Pod, now: Instant, *, is_serving: bool) -> None:
         """Record a change of a pod; its node, phase and deletion timestamp are unchanged.
@@ -115,7 +122,24 @@ class WorkloadRecorder(Struct):
             self._add(pod, _READY if is_ready else _UNREADY, now)
 
     def _add(self, pod: Pod, step: Step, now: Instant) -> None:
-        self.transitions.append(PodTransition(now, workload_of(pod), revision_of(pod), step))
+        workload, revision, _ = self._facts_of(pod)
+        self.transitions.append(PodTransition(now, workload, revision, step))
+
+    def _facts_of(self, pod: Pod) -> _Facts:
+        """Return the facts of `pod`, which all its replicas share.
+
+        The workload of a pod with a controller depends only on its namespace, labels and owner
+        references. Replicas share the objects of the latter two. The kept metadata keeps these
+        objects alive, so their ids are unique.
+        """
+        meta = pod.metadata
+        key = id(meta.labels), id(meta.owner_references), meta.namespace
+        found = self._facts.get(key)
+        if found is None:
+            found = workload_of(pod), revision_of(pod), meta
+            if found[0].kind != POD:  # else the name of the pod itself is part of the facts
+                self._facts[key] = found
+        return found
 
     # --- result ---------------------------------------------------------------------------
 
