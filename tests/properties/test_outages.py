@@ -12,13 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from fairlead.api.codec import as_json
+from fairlead.api.objects import Node
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.core.reporter import NodeTainted, PodEvicted, ZoneAssessed
+from fairlead.engine.core.stimulus import ObjectChanged
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.nodelifecycle.flag import config_of_flags
 from fairlead.engine.nodelifecycle.period import Period
@@ -68,6 +73,21 @@ class Chance(TieBreak):
         return choices[self.pick(len(choices))]
 
 
+class NodeSpy(NoDeadlines):
+    """A controller that shows each version of a node to the `outage`."""
+
+    issuer = controller_account("spy")
+    interest = Interest(changed=(Node,), succeeded=(), failed=())
+
+    def __init__(self, outage):
+        self.outage = outage
+
+    def handle(self, stimulus, now):
+        if type(stimulus) is ObjectChanged:
+            self.outage.observe(as_json(stimulus.object))
+        return []
+
+
 class Outage:
     """A cluster with random failures from `seed`; records its writes and reports with times."""
 
@@ -80,7 +100,8 @@ class Outage:
         self.passes = Period(
             START + lifecycle.pass_cost, lifecycle.node_monitor_period + lifecycle.pass_cost
         )
-        engine = build_engine(EngineConfig(seed=seed, start=START, node_lifecycle=lifecycle), self)
+        config = EngineConfig(seed=seed, start=START, node_lifecycle=lifecycle)
+        engine = build_engine(config, self, first=(NodeSpy(self),))
         self.world = SimulatedWorld(engine, start=START, seed=seed)
         zones = 1 + chance.pick(3)
         names = [f"{'abc'[i % zones]}{i}" for i in range(2 + chance.pick(8))]
@@ -89,13 +110,8 @@ class Outage:
         for name, replicas in self.sets.items():
             objects.append(set_json(name, replicas, chance.one_of(TOLERANCES)))
         for one in objects:
-            self.observe("Node" if one["kind"] == "Node" else "", one)
-        self.world.store.subscribe(
-            lambda change: self.observe(
-                change.kind.kind,
-                change.object if change.type is not ChangeType.DELETED else None,
-            )
-        )
+            if one["kind"] == "Node":
+                self.observe(one)
         self.world.load(objects)
         self.troubled = set()
         for _ in range(3 + chance.pick(15)):
@@ -122,11 +138,8 @@ class Outage:
     def report(self, record):
         self.records.append(record)
 
-    def observe(self, kind, version):
-        if kind == "Node" and version is not None:
-            self.versions.setdefault(version["metadata"]["name"], []).append(
-                (self.world.now, version)
-            )
+    def observe(self, node):
+        self.versions.setdefault(node["metadata"]["name"], []).append((self.world.now, node))
 
     def records_of(self, kind):
         return [record for record in self.records if isinstance(record, kind)]

@@ -104,6 +104,9 @@ class SimulatedWorld:
     updates of Cluster Autoscaler's status do not count. `events` holds the recorded Kubernetes
     Events. `admission.unchecked` records the checks that admission could not make. `extenders`
     calls the scheduler's extenders; by default there are none.
+
+    Listeners of `store` miss frequent writes to pods, nodes and Leases, which the store does not
+    perform (`PodStatusWrites`, `NodeWrites`, `LeaseWrites`). The engine gets all changes.
     """
 
     def __init__(  # noqa: PLR0913 - what a world is made of
