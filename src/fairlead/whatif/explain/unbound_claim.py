@@ -41,9 +41,10 @@ def unbound_claims(pod: Pod, inventory: Inventory, now: Instant) -> Iterator[str
 def unbound_claims_of(
     pods: Iterable[Pod], inventory: Inventory, now: Instant, most: int = 1
 ) -> list[str]:
-    """Return sentences about at most `most` claims of `pods`, and about the number of the others.
+    """Return a sentence for each unbound claim of `pods`, at most `most` sentences.
 
-    `unbound_claims` determines the claims.
+    If there are more unbound claims, another sentence states how many. `unbound_claims` determines
+    the claims and the sentences.
     """
     found = (why for pod in pods for why in unbound_claims(pod, inventory, now))
     distinct = list(dict.fromkeys(found))

@@ -51,8 +51,8 @@ COMMAND_HELP: Final = (
 )
 KEEP_TIME_HELP: Final = (
     "Start the clock at the time of --snapshot, or at the time at which the cluster in --data-dir "
-    "last changed. By default, the clock starts at this machine's time, or at the time named above "
-    "if that is later."
+    "last changed. By default, the clock starts at this machine's time, or at the time of the "
+    "dump or the last change if that is later."
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "

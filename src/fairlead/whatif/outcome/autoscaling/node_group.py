@@ -55,8 +55,8 @@ class GroupOutcome(Struct, frozen=True):
     """A node group: its limits, its nodes before and after the run, its node hours and their cost.
 
     For Karpenter a group is an instance type and capacity type of a NodePool. The prices of the
-    nodes of such a group can differ between zones. If `has_price` is False, each cost that includes
-    a node is None.
+    nodes of such a group can differ between zones. If `has_price` is False, a price is unknown,
+    and the cost of one or more nodes is None.
     """
 
     group: str

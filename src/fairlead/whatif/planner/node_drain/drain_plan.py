@@ -807,7 +807,7 @@ def stopped_by(run: DrainRun | None) -> list[tuple[WorkloadRef, int]]:
 def single_findings(stops: Iterable[tuple[WorkloadRef, int]]) -> Iterator[str]:
     """Yield a sentence about the workloads that stop because they have one replica, if any.
 
-    `stops` contains the workloads that have no ready pod for a time, each with its wanted pods.
+    `stops` contains each workload that has no ready pod for a time, and its number of replicas.
     """
     single = [str(workload) for workload, wanted in stops if wanted == 1]
     if single:

@@ -128,7 +128,7 @@ class QueuesExplanationForm(AnswerForm, kw_only=True, tag="QueuesExplanation"):
 
 
 class KueueAmountForm(Struct, forbid_unknown_fields=True):
-    """A quota of the explained ClusterQueue; amounts are quantities, as in its manifest."""
+    """A quota of the explained ClusterQueue; amounts are text such as 500m or 2Gi."""
 
     flavor: Annotated[str, about("the ResourceFlavor")]
     resource: Annotated[str, about("the resource")]
@@ -181,7 +181,7 @@ class KueueQueueForm(Struct, forbid_unknown_fields=True):
 
 
 class KueueQueueAmountForm(Struct, forbid_unknown_fields=True):
-    """A quota of a ClusterQueue of Kueue; amounts are quantities, as in its manifest."""
+    """A quota of a ClusterQueue of Kueue; amounts are text such as 500m or 2Gi."""
 
     queue: Annotated[str, about("the ClusterQueue")]
     flavor: Annotated[str, about("the ResourceFlavor")]
@@ -244,7 +244,7 @@ class QuotaExplanationForm(AnswerForm, kw_only=True, tag="QuotaExplanation"):
 
 
 class QuotaRowForm(Struct, forbid_unknown_fields=True):
-    """A ResourceQuota and the resource that it has least of; amounts are quantities."""
+    """A ResourceQuota and its scarcest resource; amounts are text such as 500m or 2Gi."""
 
     quota: Annotated[str, about("the ResourceQuota")]
     resource: Annotated[str, about('the first of the quota\'s scarcest resources, or `""`')]
