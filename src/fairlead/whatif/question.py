@@ -50,7 +50,7 @@ from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.run.capacity.allocation import nodes_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
-from fairlead.whatif.run.parallel.run_pair import run_pair
+from fairlead.whatif.run.parallel.run_pair import RunPair, run_pair
 from fairlead.whatif.run.pod_timing.runtime import (
     Runtimes,
     StatedRuntime,
@@ -114,7 +114,15 @@ def what_if(
     stated = _stated_runtimes(conditions)
     pair = experiments_of(snapshot, change, conditions)
     progress = progress or NoProgress()
-    before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
+    runs = run_pair(
+        pair.without,
+        pair.changed,
+        progress,
+        command_log,
+        logging,
+        keeps_start=conditions.next_steps and not change.failures.is_any,
+    )
+    before, after = runs.before, runs.after
     effect = _effect(pair, snapshot, conditions, before, after)
     run_notes = notes_about(
         effect.changed.notes,
@@ -139,7 +147,7 @@ def what_if(
     notes += [*_lost_without_change(snapshot, before), *_displaced_without_change(before, after)]
     notes += [*_undrained_without_change(effect), *_no_room_in_quotas(effect)]
     notes += _refused_by_kubelets(before, after)
-    notes += _order_note(pair, effect, progress)
+    notes += _order_note(pair, effect, runs, progress)
     known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
     notes += _runtime_notes(snapshot, conditions, known, after, starts)
@@ -174,7 +182,7 @@ def what_if(
     )
     if not conditions.next_steps or _is_bare(pair, effect):
         return answer
-    return _with_next_steps(answer, pair, snapshot, conditions, before, progress)
+    return _with_next_steps(answer, pair, snapshot, conditions, runs, progress)
 
 
 def _with_assumed_rules(
@@ -245,12 +253,12 @@ def _with_next_steps(
     pair: ExperimentPair,
     snapshot: Snapshot,
     conditions: Conditions,
-    before: RunOutcome,
+    runs: RunPair,
     progress: Progress,
 ) -> WhatIfAnswer:
     """Search for the next steps of `answer`; return it with the steps, causes and notes found.
 
-    `before` is the outcome of the run without the change.
+    `runs` are the runs of `pair`.
     """
     from fairlead.whatif.next_steps.next_steps import next_steps  # noqa: PLC0415 - after an effect
 
@@ -258,7 +266,7 @@ def _with_next_steps(
     found = next_steps(
         answer,
         snapshot.manifests,
-        lambda progress: _AskAgain(snapshot, conditions, before, recurrences_max, progress).effect,
+        lambda progress: _AskAgain(snapshot, conditions, runs, recurrences_max, progress).effect,
         progress,
         scheduler=pair.changed.scheduler,
         arguments=with_scheduler_arguments(snapshot, conditions).arguments,
@@ -283,11 +291,11 @@ def _check_arguments(snapshot: Snapshot, change: ClusterChange, conditions: Cond
 
 
 class _AskAgain(Struct, frozen=True):
-    """Asks about another change of `snapshot`; `before` is the outcome without a change."""
+    """Asks about another change of `snapshot`; `runs` are the runs without and with the change."""
 
     snapshot: Snapshot
     conditions: Conditions
-    before: RunOutcome
+    runs: RunPair
     recurrences_max: int
     progress: Progress
 
@@ -297,23 +305,24 @@ class _AskAgain(Struct, frozen=True):
         Return None if `change` is invalid, or if there are more than `recurrences_max` repeated
         displacements. Pods that displace one another to the end of the horizon can take minutes.
         """
+        before = self.runs.before
         try:
             pair = experiments_of(self.snapshot, change, self.conditions)
             changed = pair.changed
             if changed.steps_begin is None:
-                changed = replace(changed, steps_begin=self.before.rest.after or 0)
+                changed = replace(changed, steps_begin=before.rest.after or 0)
             changed = replace(
                 changed,
-                known_failures=self.before.failed_nodes,
+                known_failures=before.failed_nodes,
                 recurrences_max=self.recurrences_max,
             )
             # No name for the phase: the progress display shows the phase that `next_steps` began.
-            outcome = run_experiment(changed, "", self.progress).outcome
+            outcome = self.runs.outcome_of(changed, "", self.progress)
         except InputError:
             return None
         if len(outcome.recurrences) > self.recurrences_max:
             return None
-        return effect_of(self.before, outcome, _drain_of(pair, outcome))
+        return effect_of(before, outcome, _drain_of(pair, outcome))
 
 
 def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
@@ -834,7 +843,7 @@ def _other_seeds(
         pair = experiments_of(snapshot, change, replace(conditions, seed=seed))
         changed = _rearranged(pair.changed, number)
         runs = run_pair(pair.without, changed, progress)
-        effect = _effect(pair, snapshot, conditions, *runs)
+        effect = _effect(pair, snapshot, conditions, runs.before, runs.after)
         return seed_outcome(effect, verdict_of(effect))
 
     names = [f"seed {number} of {conditions.seeds}" for number in range(2, conditions.seeds + 1)]
@@ -854,12 +863,14 @@ def _rearranged(experiment: Experiment, number: int) -> Experiment:
     return replace(experiment, steps=rearranged(experiment.steps, order))
 
 
-def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Iterator[str]:
+def _order_note(
+    pair: ExperimentPair, effect: Effect, runs: RunPair, progress: Progress
+) -> Iterator[str]:
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
     To find out, the change is simulated again with these objects in reverse order. This second
     simulation happens only if pods are preempted, stay pending or cannot be created in `effect`.
-    Otherwise, pods do not compete for room or quotas.
+    Otherwise, pods do not compete for room or quotas. `runs` are the runs of `pair`.
     """
     groups = arriving_together(pair.changed.steps)
     found = effect.difference
@@ -872,7 +883,7 @@ def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Ite
         steps_begin=effect.without.rest.after or 0,
         known_failures=effect.without.failed_nodes,
     )
-    other = effect_of(effect.without, run_experiment(changed, REVERSED, progress).outcome)
+    other = effect_of(effect.without, runs.outcome_of(changed, REVERSED, progress))
     first = seed_outcome(effect, verdict_of(effect))
     words = order_matters(first, seed_outcome(other, verdict_of(other)))
     if words:

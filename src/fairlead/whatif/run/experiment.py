@@ -130,6 +130,26 @@ class Experiment(Struct, frozen=True, kw_only=True):
         return self.releases.with_gates(self.scheduler.gates)
 
 
+def starts_alike(one: Experiment, other: Experiment) -> bool:
+    """Return whether runs of `one` and `other` are the same until the first step.
+
+    Only the fields that a run reads after its start may differ. `steps_begin` must be the same if
+    there are loads, because it is then the time at which the loads begin to vary.
+    """
+    begin = one.steps_begin if one.loads else other.steps_begin
+    same = replace(
+        one,
+        steps=other.steps,
+        steps_begin=begin,
+        steps_for=other.steps_for,
+        known_failures=other.known_failures,
+        recurrences_max=other.recurrences_max,
+        tried=other.tried,
+        notes=other.notes,
+    )
+    return same == other
+
+
 def with_batch(
     experiment: Experiment, options: BatchOptions, steps: Iterable[ScriptedStep]
 ) -> Experiment:

@@ -130,7 +130,7 @@ from fairlead.whatif.run.endless_instant import (
     EvictionLimit,
     livelock_error,
 )
-from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
+from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.pod_timing.failing_revision import FailingRevisions
@@ -483,25 +483,18 @@ class ExperimentRun:
         pods = ((ref, pod, node) for ref, _, pod, node in self._recorder.pods_of({workload}))
         return wanted_pods(self._world.store, pods, {workload})[workload]
 
-    def set_steps(
-        self,
-        steps: tuple[ScriptedStep, ...],
-        begin: DurationNs | None,
-        known_failures: frozenset[str] = frozenset(),
-        steps_for: StepsFor | None = None,
-    ) -> None:
-        """Set fields of the experiment to the parameters.
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment of this run."""
+        return self._experiment
 
-        Each parameter sets the field of the same name, but `begin` sets the field `steps_begin`.
-        Call this before `finish`.
+    def continue_with(self, experiment: Experiment) -> None:
+        """Replace the experiment; `experiment` must start alike (`starts_alike`).
+
+        Call this between `start` and `finish`.
         """
-        self._experiment = replace(
-            self._experiment,
-            steps=steps,
-            steps_begin=begin,
-            known_failures=known_failures,
-            steps_for=steps_for,
-        )
+        experiment = with_topology_labels(experiment)
+        self._experiment = replace(experiment, initial=self._experiment.initial)
 
     def stop_logging(self) -> None:
         """Stop the command log and the decision log; the run itself continues."""

@@ -329,7 +329,7 @@ def _finish(
             ScriptedStep(0, (commands.delete(one.ref),), SOURCE, one.title)
             for one in drain_round.added
         )
-    run.set_steps(steps, begin)
+    run.continue_with(replace(run.experiment, steps=steps, steps_begin=begin))
     return run.finish(progress).outcome
 
 
