@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -94,7 +94,7 @@ IN_BOTH_RUNS: Final = (
 )
 
 
-def what_if(
+def what_if(  # noqa: PLR0913 - a question, and who observes the runs
     snapshot: Snapshot,
     change: ClusterChange,
     conditions: Conditions = DEFAULT_CONDITIONS,
@@ -102,18 +102,39 @@ def what_if(
     progress: Progress | None = None,
     command_log: CommandLog | None = None,
     logging: Logging | None = None,
+    on_verdict: Callable[[WhatIfAnswer], None] | None = None,
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
     The run without `change` shows when the cluster comes to rest. The run with `change` makes the
     change at this time; `run_pair` states the exceptions. `command_log` receives the commands of
     the run with the change. `logging` wraps the reporter of that run in a reporter that logs
-    decisions.
+    decisions. Before next steps are tried, `on_verdict` is called with the answer without next
+    steps, because these trials may take longer than the two runs.
     """
+    progress = progress or NoProgress()
+    answer, pair, runs = _without_next_steps(
+        snapshot, change, conditions, progress, command_log, logging
+    )
+    if not conditions.next_steps or _is_bare(pair, answer.effect):
+        return answer
+    if on_verdict is not None:
+        on_verdict(answer)
+    return _with_next_steps(answer, pair, snapshot, conditions, runs, progress)
+
+
+def _without_next_steps(
+    snapshot: Snapshot,
+    change: ClusterChange,
+    conditions: Conditions,
+    progress: Progress,
+    command_log: CommandLog | None,
+    logging: Logging | None,
+) -> tuple[WhatIfAnswer, ExperimentPair, RunPair]:
+    """Return the answer without next steps, and the experiments and runs that lead to it."""
     _check_arguments(snapshot, change, conditions)
     stated = _stated_runtimes(conditions)
     pair = experiments_of(snapshot, change, conditions)
-    progress = progress or NoProgress()
     runs = run_pair(
         pair.without,
         pair.changed,
@@ -180,9 +201,7 @@ def what_if(
         causes=causes,
         returned=tuple(pair.failed_nodes),
     )
-    if not conditions.next_steps or _is_bare(pair, effect):
-        return answer
-    return _with_next_steps(answer, pair, snapshot, conditions, runs, progress)
+    return answer, pair, runs
 
 
 def _with_assumed_rules(

@@ -84,14 +84,28 @@ def print_answer(
     console: Console | None = None,
     *,
     has_details: bool = False,
+    has_head: bool = False,
 ) -> None:
     """Print the answer on one screen, or the full answer if `has_details` is set.
 
     `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
-    node's pool. If it is "", `answer.pool_labels` are used.
+    node's pool. If it is "", `answer.pool_labels` are used. If `has_head` is set, the head has been
+    printed already (`print_head`).
     """
     sections = _sections(answer, conditions, group_by, has_details=has_details)
-    print_screen(console or stdout_console(), sections, has_details=has_details)
+    screen = console or stdout_console()
+    print_screen(screen, sections, has_details=has_details, has_head=has_head)
+
+
+def print_head(
+    answer: WhatIfAnswer, conditions: Sequence[ConditionResult], console: Console | None = None
+) -> None:
+    """Print the first section of the answer: the question, the verdict and the cost of nodes.
+
+    `conditions` are the results of --fail-on.
+    """
+    head = _head(answer, conditions)
+    head.show(console or stdout_console(), head.rows)
 
 
 def _sections(

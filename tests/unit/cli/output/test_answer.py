@@ -6,12 +6,14 @@ import io
 import json
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from fairlead.cli.commands.whatif import run as command
 from fairlead.cli.main import run
 from fairlead.cli.output.answer import print_answer
-from fairlead.whatif import ClusterChange, read_snapshot, what_if
+from fairlead.whatif import ClusterChange, question, read_snapshot, what_if
 
 GPU = "nvidia.com/gpu"
 STORE = Path(__file__).parents[4] / "examples/store/store.yaml"
@@ -84,6 +86,43 @@ def test_the_workloads_that_the_change_creates_are_shown_before_further_notes():
     assert len(lines) <= 33
     for workload in ("deploy/analytics/reports", "deploy/store/flash-sale", "deploy/store/search"):
         assert any(line.startswith(workload) for line in lines), text.getvalue()
+
+
+@pytest.mark.parametrize("form", ["text", "details"])
+@pytest.mark.parametrize("fail_on", [[], ["--fail-on", "pending>0"]])
+def test_on_a_terminal_the_verdict_is_printed_before_next_steps_are_tried(
+    form, fail_on, monkeypatch, capsys
+):
+    change = ["--scale", "deploy/store/search=40", "--no-report", "-o", form, *fail_on]
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    printed = []
+
+    def tried(answer, *others):
+        printed.append(capsys.readouterr().out)
+        return with_next_steps(answer, *others)
+
+    def without_verdict(*arguments, on_verdict, **options):
+        return what_if(*arguments, **options)
+
+    with_next_steps = question._with_next_steps
+    with monkeypatch.context() as patch:
+        patch.setattr(question, "_with_next_steps", tried)
+        run(["whatif", str(STORE), *change])
+    [early] = printed
+    rest = capsys.readouterr().out
+    monkeypatch.setattr(command, "what_if", without_verdict)
+    run(["whatif", str(STORE), *change])
+    assert early + rest == capsys.readouterr().out
+    assert "stay pending" in early
+    assert "Next: " in rest
+    assert ("--fail-on pending>0" in early) == bool(fail_on)
+
+
+def test_a_wrong_label_prints_no_verdict(monkeypatch, capsys):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    change = ["--scale", "deploy/store/search=40", "--no-report", "--group-by", "wrong"]
+    assert run(["whatif", str(STORE), *change]) == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_in_markdown_the_recovery_times_over_seeds_have_a_unit(capsys):

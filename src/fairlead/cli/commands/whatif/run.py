@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -29,7 +30,7 @@ from fairlead.cli.options.node_lifecycle import require_effect
 from fairlead.cli.options.output import AnswerOutputOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import write_atomically
-from fairlead.cli.output.console.progress_bar import ProgressBar
+from fairlead.cli.output.console.progress_bar import ProgressBar, is_terminal
 from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.whatif.answer import WhatIfAnswer
@@ -88,7 +89,20 @@ def run_what_if(
     if fail_on and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
     snapshot = _read(request)
+    # On a terminal, the verdict is printed before next steps are tried, which may take long.
+    is_read_now = is_terminal(sys.stdout) and outputs.output in ("text", "details")
+    has_head = False
     with ProgressBar() as progress, command_log(outputs.commands) as log:
+
+        def print_verdict(answer: WhatIfAnswer) -> None:
+            nonlocal has_head
+            _require_label(options.group_by, [answer])
+            from fairlead.cli.output.answer import print_head
+
+            with progress.hidden():
+                print_head(answer, [check(condition, answer.effect) for condition in fail_on])
+            has_head = True
+
         answer = what_if(
             snapshot,
             change,
@@ -96,10 +110,11 @@ def run_what_if(
             progress=progress if logging is None else None,
             command_log=log,
             logging=logging,
+            on_verdict=print_verdict if is_read_now else None,
         )
         _require_label(options.group_by, [answer])
     results = [check(condition, answer.effect) for condition in fail_on]
-    _print(answer, results, options.group_by, outputs.output)
+    _print(answer, results, options.group_by, outputs.output, has_head=has_head)
     if outputs.junit is not None:
         _write_junit(outputs.junit, [(answer, results, "")])
     if report is not None:
@@ -292,8 +307,18 @@ def _write_junit(
     write_atomically(path, junit_report(suites))
 
 
-def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, form: str) -> None:
-    """Print the answer in the format `form`; `label` is the node label of --group-by."""
+def _print(
+    answer: WhatIfAnswer,
+    results: list[ConditionResult],
+    label: str,
+    form: str,
+    *,
+    has_head: bool,
+) -> None:
+    """Print the answer in the format `form`; `label` is the node label of --group-by.
+
+    If `has_head` is set, the head of the answer has been printed already.
+    """
     match form:
         case "json":
             print_bytes(encode_result(whatif_result(answer, results, label)))
@@ -304,7 +329,8 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
         case _:
             from fairlead.cli.output.answer import print_answer
 
-            print_answer(answer, results, label, has_details=form == "details")
+            has_details = form == "details"
+            print_answer(answer, results, label, has_details=has_details, has_head=has_head)
 
 
 def _refuse_unread_files(options: RunOptions, changes: Iterable[ClusterChange]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TextIO
@@ -50,6 +51,18 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Remove the bar within the `with` block, in which the caller prints text."""
+        if self._progress is None:
+            yield
+            return
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()
 
     def begin(self, phase: str, total: int) -> None:
         """Show the bar of a new phase with `total` steps; 0 means that the number is unknown."""

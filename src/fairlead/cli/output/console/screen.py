@@ -91,8 +91,12 @@ class Section:
     left_out: Callable[[int, int], Sequence[str]] = _nothing
 
 
-def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
+def print_screen(
+    console: Console, sections: Iterable[Section], *, has_details: bool, has_head: bool = False
+) -> None:
     """Print `sections` on one screen, or every row of every section if `has_details` is set.
+
+    If `has_head` is set, the screen already shows the sections of Rank.HEAD.
 
     If rows are left out, a line at the end names the option DETAILS. Every command that calls this
     function must therefore have that option. The line also names columns that do not fit. A screen
@@ -102,12 +106,13 @@ def print_screen(console: Console, sections: Iterable[Section], *, has_details: 
     filled = [one for one in sections if one.rows]
     if has_details:
         for one in filled:
-            one.show(console, one.rows)
+            if not (has_head and one.rank == Rank.HEAD):
+                one.show(console, one.rows)
         _print_last(console, _narrow_words(filled, [one.rows for one in filled], console.width))
         return
     rows = _share(filled, console, _lines(console) - _LAST_LINES)
     for one, shown in zip(filled, rows, strict=True):
-        if shown:
+        if shown and not (has_head and one.rank == Rank.HEAD):
             one.show(console, shown)
     narrow = _narrow_words(filled, rows, console.width)
     by_rank = sorted(zip(filled, rows, strict=True), key=lambda pair: pair[0].rank)
