@@ -1,10 +1,12 @@
 """PodCopies: creates a pod as a copy of an earlier pod of the same workload.
 
-The pods of a workload have equal manifests except for their names. Admission, defaults, validation
-and managed fields turn equal manifests into equal pods, except for a few strings of each pod:
+The pods of a workload have equal manifests except for their names and, in a DaemonSet, the names of
+their nodes. Admission, defaults, validation and managed fields turn equal manifests into equal
+pods, except for a few strings of each pod:
 
     own strings     metadata.name, uid, creationTimestamp and the times of managedFields;
                     the random name of the volume with the service account token;
+                    the name of the node in the required node affinity of a DaemonSet's pod;
                     the value of the annotation `PodCopying.own_annotation`, which no plugin reads
     shared          everything else
 
@@ -14,7 +16,7 @@ because both of these conditions must hold for a copy:
 
 - The manifest (except for the own strings), the user and the field manager are the same as for the
   first pod.
-- The name of the new pod is a valid DNS label.
+- The name of the new pod is a valid DNS label, and the name of its node is a valid node name.
 
 Admission may read other objects. Therefore all templates are dropped when an object changes, unless
 its resource is in `_UNREAD`. Plugins read objects of these resources only for a pod with
@@ -33,6 +35,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.nodes.node_selector import NAME_FIELD
 from fairlead.api.text.json_template import has_marks, marker, places_in, substitution
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
@@ -43,7 +46,7 @@ from fairlead.apiserver.registry.admission_control import AdmissionControl, has_
 from fairlead.apiserver.registry.dump.snapshot_load import DEFAULT_NAMESPACE
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.storage.storage import Storage, StoredChange
-from fairlead.apiserver.validation.meta.format import dns_label_problems
+from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
 
 TEMPLATES_MAX: Final = 256
 # Resources whose changes do not drop the templates. They often change while pods are created, and
@@ -57,7 +60,8 @@ _UNREAD: Final = frozenset(
     )
 )  # fmt: skip
 _NODES: Final = "system:nodes"
-_NAME, _UID, _TIME, _VOLUME, _OWN = range(5)  # a copy's own strings
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_NAME, _UID, _TIME, _VOLUME, _OWN, _NODE = range(6)  # a copy's own strings
 _NOTHING: Final[Mapping[str, Any]] = {}
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -133,10 +137,13 @@ class PodCopies:
         namespace, name = meta.get("namespace") or DEFAULT_NAMESPACE, meta.get("name")
         if not name or dns_label_problems(name) or self._storage.find(POD, namespace, name):
             return None
+        node = _pinned_node(manifest.get("spec"))
+        if node is not None and dns_subdomain_problems(node):
+            return None
         volume = VOLUME_PREFIX + self._ids.new_suffix() if template.has_volume else ""
         uid = self._ids.new_uid(POD, namespace, name)
         own = (meta.get("annotations") or _NOTHING).get(self._own, "")
-        strings = (name, uid, format_timestamp(now), volume, own)
+        strings = (name, uid, format_timestamp(now), volume, own, node or "")
         pod = template.copy(strings)
         for text in template.warnings:
             write.warn(text)
@@ -164,13 +171,15 @@ class PodCopies:
         if not self._is_typical(manifest, write, stored):
             return
         volume = _token_volume(manifest, stored)
+        spec = manifest.get("spec")
+        if _pinned_node(spec) != _pinned_node(stored["spec"]):
+            return
         marked = _marked(stored, volume, self._own)
         if marked is None:
             return
         if max(len(self._templates), len(self._known_specs)) >= TEMPLATES_MAX:
             self._drop_templates()
-        spec = manifest.get("spec")
-        self._known_specs[id(spec)] = spec, _encode(spec)
+        self._known_specs[id(spec)] = spec, _encode_spec(spec)
         copy = substitution(stored, places_in(marked))
         self._templates[self._key(manifest, write)] = _Template(
             copy, bool(volume), recording.warnings, recording.annotations
@@ -220,7 +229,37 @@ class PodCopies:
         # spec, which is most of the manifest, is not repeated.
         spec = manifest.get("spec")
         known = self._known_specs.get(id(spec))
-        return rest + (_encode(spec) if known is None else known[1])
+        return rest + (_encode_spec(spec) if known is None else known[1])
+
+
+def _pinned_node(spec: Any) -> str | None:
+    """Return the name of the only node that the required node affinity of `spec` allows.
+
+    Return None if the affinity has another form than that of a DaemonSet's pod (`_pinned`).
+    """
+    try:
+        terms = spec["affinity"]["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"]
+        node = terms[0]["matchFields"][0]["values"][0]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return node if isinstance(node, str) and terms == _terms(node) else None
+
+
+def _pinned(spec: Json, node: str) -> Json:
+    """Return `spec`, which has a `_pinned_node`, with `node` as the name of this node."""
+    affinity = spec["affinity"]
+    required = {**affinity["nodeAffinity"][_REQUIRED], "nodeSelectorTerms": _terms(node)}
+    of_node = {**affinity["nodeAffinity"], _REQUIRED: required}
+    return {**spec, "affinity": {**affinity, "nodeAffinity": of_node}}
+
+
+def _terms(node: str) -> list[Json]:
+    return [{"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node]}]}]
+
+
+def _encode_spec(spec: Any) -> bytes:
+    """Return the JSON text of `spec` without the name of the `_pinned_node`."""
+    return _encode(spec if _pinned_node(spec) is None else _pinned(spec, ""))
 
 
 def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
@@ -255,4 +294,6 @@ def _marked(stored: Json, volume: str, own: str) -> Json | None:
     spec = stored["spec"]
     if volume:
         spec = _decode(_encode(spec).replace(_encode(volume), _encode(marker(_VOLUME))))
+    if _pinned_node(spec) is not None:
+        spec = _pinned(spec, marker(_NODE))
     return {**stored, "metadata": meta, "spec": spec}

@@ -40,6 +40,18 @@ def spec(**more):
     return pod("x", more)["spec"]
 
 
+def pinned(node, *more_values, **affinity):
+    """Return the affinity of a DaemonSet's pod for `node`."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node, *more_values]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    of_node = {"requiredDuringSchedulingIgnoredDuringExecution": required, **affinity}
+    return {"affinity": {"nodeAffinity": of_node}}
+
+
+PREFERRED = {
+    "weight": 1,
+    "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
+}
 # Controllers create the pods of a workload with the same spec object.
 SHARED, SHARED_ON_HOST = spec(), spec(hostNetwork=True)
 OWN = "example.com/own"
@@ -58,6 +70,15 @@ PODS = {
     "of a controller": lambda name: {**pod(name, labels={"app": "b"}), "spec": SHARED},
     "of a revision": lambda name: {**pod(name, labels={"app": "b"}), "spec": SHARED_ON_HOST},
     "like that of a controller": lambda name: pod(name, labels={"app": "b"}),
+    "of a DaemonSet": lambda name: pod(name, pinned(f"node-{name}"), ownerReferences=[OWNER]),
+    "of another DaemonSet": lambda name: pod(
+        name, pinned(f"node-{name}", preferredDuringSchedulingIgnoredDuringExecution=[PREFERRED])
+    ),
+    "pinned to nothing": lambda name: pod(name, pinned(""), ownerReferences=[OWNER]),
+    "pinned to an invalid node": lambda name: pod(name, pinned("Node_1"), ownerReferences=[OWNER]),
+    "pinned to two nodes": lambda name: pod(
+        name, pinned(f"node-{name}", "b"), ownerReferences=[OWNER]
+    ),
     "with a message": lambda name: pod(name, annotations={"a": "\x7f0 web"}),
 }
 NAMES = ("a", "b", "c", "d", "with.dot", "Wrong_")
@@ -174,6 +195,17 @@ def test_pods_with_their_own_values_of_one_annotation_are_copies(copied):
     pods = [json.loads(server.answer(("of its own", name, "")))[0] for name in "ab"]
     assert [one is not None for one in copied] == [False, True]
     assert [one["metadata"]["annotations"][OWN] for one in pods] == ["for a", "for b"]
+
+
+def test_pods_of_a_daemon_set_are_copies_for_their_own_nodes(copied):
+    server = Server(PodCopying())
+    pods = [json.loads(server.answer(("of a DaemonSet", name, "")))[0] for name in "abc"]
+    assert [one is not None for one in copied] == [False, True, True]
+    assert [one["spec"]["affinity"] for one in pods] == [
+        pinned(f"node-{name}")["affinity"] for name in "abc"
+    ]
+    server.answer(("pinned to an invalid node", "d", ""))
+    assert copied[-1] is None
 
 
 def test_the_first_pods_are_not_copied(copied):

@@ -388,18 +388,18 @@ class ShapePlan:
         self._redo_rows(pod, changed)
         self._mark_current()
 
-    def _redo_nodes(self, pod: PodInfo, rows: Sequence[int]) -> None:
-        """Recompute `rows`, whose Node objects changed; `self.node_names` must be None."""
-        if len(rows) >= _COLUMNS_FROM:
-            self._redo_columns(pod, np.array(rows, np.int64))
+    def _redo_nodes(self, pod: PodInfo, positions: Sequence[int]) -> None:
+        """Recompute the rows at the indexes `positions` of `rows`, whose Node objects changed."""
+        if len(positions) >= _COLUMNS_FROM:
+            self._redo_columns(pod, np.array(positions, np.int64))
             return
-        for row in rows:
-            if self.static.codes[row]:
-                self.codes[row] = self._own_codes(self.static.codes[row : row + 1])[0]
-                self.total[row] = NOT_FEASIBLE
+        for at in positions:
+            if self.static.codes[at]:
+                self.codes[at] = self._own_codes(self.static.codes[at : at + 1])[0]
+                self.total[at] = NOT_FEASIBLE
                 self._feasible = None
             else:
-                self._redo_one(pod, row)
+                self._redo_one(pod, at)
 
     def _redo_rows(self, pod: PodInfo, positions: Collection[int]) -> None:
         if len(positions) >= _COLUMNS_FROM:
@@ -489,7 +489,12 @@ class ShapePlan:
     def _redo_all(self, pod: PodInfo) -> None:
         self._static_version = self.static.version
         self._highest.reset()
-        self._redo_columns(pod, np.arange(len(self.rows)))
+        self._feasible = None
+        count = len(self.rows)
+        if count < _COLUMNS_FROM:
+            self._redo_nodes(pod, range(count))
+        else:
+            self._redo_columns(pod, np.arange(count))
 
     def _redo_columns(self, pod: PodInfo, positions: Rows) -> None:
         evaluator, static = self._evaluator, self.static

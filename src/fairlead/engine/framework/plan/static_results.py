@@ -118,7 +118,12 @@ class StaticResults:
         self.version += 1
         self._size = self._table.size
         self._epochs = self._current_epochs()
-        self._redo(pod, np.arange(len(rows)))
+        if len(rows) < _COLUMNS_FROM:
+            for position in range(len(rows)):
+                self._redo_one(pod, position)
+            self._find_live()
+        else:
+            self._redo(pod, np.arange(len(rows)))
 
     def _candidate_rows(self) -> Rows:
         if self._node_names is None:
@@ -148,28 +153,29 @@ class StaticResults:
             self._find_live()
         return has_changed
 
-    def _redo_one(self, pod: PodInfo, row: int) -> bool:
-        """Recompute one row; call this only if `node_names` is None.
+    def _redo_one(self, pod: PodInfo, position: int) -> bool:
+        """Recompute the row at the index `position` of `rows`.
 
         Return False if the node is rejected, and was rejected before for the same reason.
         """
-        evaluator, points, before = self._evaluator, self._points, self.codes[row]
+        evaluator, points, before = self._evaluator, self._points, self.codes[position]
+        row = position if self._node_names is None else int(self.rows[position])
         if not self._table.alive[row]:
-            self.codes[row] = NO_NODE
+            self.codes[position] = NO_NODE
             return bool(before != NO_NODE)
         node = self._table.at(row)
         status = first_rejection(points.filters, self._state, pod, node)
-        code = self.codes[row] = 0 if status is None else evaluator.code(status)
+        code = self.codes[position] = 0 if status is None else evaluator.code(status)
         if status is not None:
             return bool(code != before)
-        self.broken.pop(row, None)
-        self.score[row] = sum(
-            point.weight * evaluator.score_one(point, pod, node, row, self.broken)
+        self.broken.pop(position, None)
+        self.score[position] = sum(
+            point.weight * evaluator.score_one(point, pod, node, position, self.broken)
             for point in points.scorers
         )
         for point in points.normalized:
-            raw = evaluator.score_one(point, pod, node, row, self.broken)
-            self.raw_scores[point.name][row] = raw
+            raw = evaluator.score_one(point, pod, node, position, self.broken)
+            self.raw_scores[point.name][position] = raw
         return True
 
     def _redo(self, pod: PodInfo, positions: Rows) -> None:
