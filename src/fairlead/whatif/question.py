@@ -141,7 +141,7 @@ def _without_next_steps(
         progress,
         command_log,
         logging,
-        keeps_start=conditions.next_steps and not change.failures.is_any,
+        keeps_start=conditions.next_steps and _gains_from_kept_start(change, conditions),
     )
     before, after = runs.before, runs.after
     effect = _effect(pair, snapshot, conditions, before, after)
@@ -202,6 +202,16 @@ def _without_next_steps(
         returned=tuple(pair.failed_nodes),
     )
     return answer, pair, runs
+
+
+def _gains_from_kept_start(change: ClusterChange, conditions: Conditions) -> bool:
+    """Return whether the run with `change` should take place in a forked process.
+
+    Failed nodes change so much that sending the outcome takes as long as loading the cluster again.
+    The output and the state of users' plugins would be lost with the forked process.
+    """
+    has_plugins = conditions.plugin or conditions.batch.plugins or change.new_plugin
+    return not (change.failures.is_any or has_plugins)
 
 
 def _with_assumed_rules(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from typing import ClassVar
+
 import pytest
 
 from fairlead.engine.core.instant import seconds
@@ -11,6 +14,7 @@ from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, verdict_of
 from fairlead.whatif.question import what_if
+from fairlead.whatif.run.parallel import run_pair
 
 
 @pytest.fixture
@@ -434,3 +438,47 @@ profiles:
     assert answer.scheduler_config == path
     assert answer.without.pods["default/new"].node == "a"
     assert answer.changed.pods["default/new"].node == "a"
+
+
+class Counting:
+    """A Filter plugin that counts its calls in this process."""
+
+    name = "Counting"
+    calls: ClassVar[list[str]] = []
+
+    def filter(self, state, pod, node):
+        self.calls.append(node.name)
+
+
+@pytest.fixture
+def keeps_small(monkeypatch):
+    """Keep the start of small clusters, too; an earlier test may have left a thread."""
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(run_pair, "_KEPT_OBJECTS_MIN", 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scale": ("deploy/default/web=9",)},
+        {"drain": ("a",)},
+        {"scale": ("deploy/default/web=9",), "add_nodes": 1, "like": "a"},
+        {"failures": Failures(fail_node=("a",)), "lasts": "20m"},
+    ],
+)
+def test_an_answer_does_not_depend_on_whether_the_loaded_cluster_is_kept(
+    ask, make, change, request
+):
+    nodes = [make.node(name, cpu="2") for name in "ab"]
+    plain = ask([*nodes, make.workload(replicas=4, cpu="1")], **change)
+    request.getfixturevalue("keeps_small")
+    assert ask([*nodes, make.workload(replicas=4, cpu="1")], **change) == plain
+    assert plain.next_steps
+
+
+def test_users_plugins_are_called_in_this_process(snapshot, write, make, keeps_small):
+    """Otherwise their output and their state would be lost."""
+    Counting.calls.clear()
+    change = ClusterChange(apply=(write("change.json", make.pod("p")),))
+    what_if(snapshot(make.node("a")), change, Conditions(plugin=(Counting,)))
+    assert Counting.calls
