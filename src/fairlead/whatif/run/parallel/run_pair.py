@@ -4,6 +4,10 @@ Loading, and all work due at the start, are the same in both runs. So the proces
 the start. The child process runs without the steps and sends its outcome. The parent process runs
 with the steps. Both processes share unchanged memory.
 
+If the caller wants to run further experiments with the same cluster, such as the trials of next
+steps, the run with the steps is a second child process. Then the parent process keeps the loaded
+cluster, and each further experiment is another child process (`StartedRun`).
+
 The run with the steps usually ends later. Two kinds of changes in this additional time are not
 effects of the steps. First, a pod or a Job may end by itself, for example because of
 `activeDeadlineSeconds`. Second, there are always changes if the cluster never settles, for example
