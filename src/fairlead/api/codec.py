@@ -161,7 +161,8 @@ def with_key(field: str, obj: Any, problem: str) -> str:
     every map key. If several values of the map have the wrong type, the key of the first one is
     used.
 
-    Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
+    Example: `metadata.labels[...]` becomes `metadata.labels[app]` if the value of the label `app`
+    is a number.
     """
     path, found, rest = field.partition(_ANY_KEY)
     if not found or rest:

@@ -83,7 +83,7 @@ def _parse_of(kind: _Type) -> _Parse | None:
 
 
 def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
-    """Yield (name, function that parses the quantities) of each field of `kind` that contains any.
+    """Yield (name, function that parses its quantities) for each field of `kind` with quantities.
 
     The fields of inner structs have dotted names (`spec.capacity`), so that one attrgetter reads
     all fields. Every name begins with `prefix`.

@@ -91,5 +91,5 @@ def is_virtual(labels: Mapping[str, str]) -> bool:
 
 
 def virtual_words(labels: Mapping[str, str]) -> str:
-    """Return why a node with `labels`, a virtual node, has no machine; "" if it is not virtual."""
+    """Return why the virtual node with `labels` has no machine; "" if the node is not virtual."""
     return next((why for key, (value, why) in _VIRTUAL.items() if labels.get(key) == value), "")

@@ -1,4 +1,4 @@
-"""The keys of the taints that node autoscalers set, and prefixes of taints that they expect.
+"""The keys of the taints that node autoscalers set, and the key prefixes of startup taints.
 
 upstream: cluster-autoscaler utils/taints/taints.go, karpenter pkg/apis/v1/taints.go
 """

@@ -126,22 +126,22 @@ class Replicas:
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """For each pod, the tuple (`self`, index of the pod), which is its row in a LazyDict."""
+        """For each pod, (`self`, index): a LazyDict row, from which `pod_at` returns the pod."""
         return list(zip(repeat(self, len(self)), count()))
 
     @cached_property
     def rows_by_name(self) -> dict[str, Row]:
-        """The row of each pod, with the pod's name as key; an argument for `LazyDict.load`."""
+        """The items of `rows` by the pod's name; an argument for `LazyDict.load`."""
         return dict(zip(self.names, self.rows, strict=True))
 
     @cached_property
     def rows_by_key(self) -> dict[str, Row]:
-        """The row of each pod, with the pod's key as key; an argument for `LazyDict.load`."""
+        """The items of `rows` by the pod's `namespace/name`; an argument for `LazyDict.load`."""
         return dict(zip(self.keys, self.rows, strict=True))
 
     @cached_property
     def rows_by_uid(self) -> dict[str, Row]:
-        """The row of each pod, with the pod's uid as key; an argument for `LazyDict.load`."""
+        """The items of `rows` by the pod's uid; an argument for `LazyDict.load`."""
         return dict(zip(self.uids, self.rows, strict=True))
 
 

@@ -17,10 +17,12 @@ def is_misspelling(given: str, known: str) -> bool:
     It may be one if the texts differ only in upper and lower case and in separators, or by one
     typing error within a word. A word is a sequence of letters, and a typing error is one of these:
 
-    - a letter too many, or a missing letter: if it doubles the letter before it (`eu-1aa`), or is
-      not the first letter of a word that has at least three letters without it
-    - two adjacent letters that are swapped, in a word of at least three letters
-    - another letter than the right one, but not the first one, in a word of at least four letters
+    - one letter is added or missing, and it equals the letter before it (`eu-1aa`)
+    - one letter is added or missing; it is not the first letter of its word, and the word has at
+      least three other letters
+    - two adjacent letters are swapped, in a word of at least three letters
+    - one letter is wrong; it is not the first letter of its word, and the word has at least four
+      letters
 
     Digits are never taken for typing errors. Therefore names that differ on purpose do not count:
     `pool-1` and `pool-2`, `eu-1a` and `eu-1b`, `large` and `xlarge`, `cpu` and `gpu`.

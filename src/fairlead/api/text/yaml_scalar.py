@@ -1,9 +1,9 @@
 """The value of an unquoted YAML scalar, as Kubernetes reads YAML.
 
-YAML 1.1's booleans are recognised, including single letters. Numbers may be decimal, hexadecimal,
-octal or binary, and may contain underscores. A timestamp stays a string, and so does a number
-beyond 64-bit floats, such as the git commit `78e8770191`. Infinity and NaN are refused, because
-JSON has neither.
+The booleans of YAML 1.1 are recognised, including the single letters `y` and `n`. Numbers may be
+decimal, hexadecimal, octal or binary, and may contain underscores. A timestamp stays a string, and
+so does a number beyond 64-bit floats, such as the git commit `78e8770191`. Infinity and NaN are
+refused, because JSON has neither.
 
 upstream: sigs.k8s.io/yaml/goyaml.v2/resolve.go, sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
 """

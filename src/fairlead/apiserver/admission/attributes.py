@@ -43,7 +43,7 @@ class ReinvocationContext(Struct):
     All mutating plugins run once (`round` 0). If a webhook or policy changed the object,
     `is_requested` is set and a second round (`round` 1) follows. In the second round, all built-in
     plugins run again. A webhook or policy runs again only if its reinvocationPolicy is IfNeeded and
-    the object has changed since its first run.
+    the object has changed since the webhook or policy first ran.
 
     `previously_invoked` contains the keys of the webhooks and policies that have run and whose
     reinvocationPolicy is IfNeeded. `due` contains the keys of the webhooks and policies that run in
@@ -115,7 +115,7 @@ class AdmissionAttributes(Struct, frozen=True):
     def namespace(self) -> str:
         """The namespace of the object; "" if it is cluster-scoped.
 
-        If the object is itself a Namespace, this is its own name.
+        For a Namespace object, this is the name of the object.
         """
         # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:

@@ -264,7 +264,7 @@ def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:
 
 
 def _changed(stated: Json, admitted: Json) -> _Amounts:
-    """Return the requests and limits of the container `admitted` that differ from its template.
+    """Return the requests and limits of the container `admitted` that differ from `stated`.
 
     `stated` is the same container in the pod template of the workload. A request that `stated`
     lacks defaults to the limit in `stated`.

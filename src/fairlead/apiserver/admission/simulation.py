@@ -180,7 +180,7 @@ class _ChecksOfRequests(_OfRequests):
 
 
 class _Listing(Struct):
-    """Records which objects of the kinds that plugins look up are in the loaded snapshot.
+    """Records whether the loaded snapshot contains the objects that plugins look up.
 
     `accounts` is True if the snapshot has ServiceAccounts. `runtime_classes` is True if it has
     RuntimeClasses. `namespaces` are the names of its Namespaces.

@@ -2,11 +2,11 @@
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
 v1, four annotations contain the rest as JSON: the other metrics, the current values of all metrics,
-the conditions, and the behavior. The current values include the CPU utilization. In its annotation,
-the behavior has fields with Go names, because upstream encodes an internal type without JSON tags.
-In the conversion to v2, malformed content of the four annotations is lost. If a v2 object already
-has any of these annotations, the conversion to v1 drops or replaces them. A CPU metric that was
-converted to v1 and back becomes the last metric.
+the conditions, and the behavior. The current values include the CPU utilization. The annotation
+with the behavior contains Go's field names, because upstream encodes an internal type without JSON
+tags. In the conversion to v2, malformed content of the four annotations is lost. If a v2 object
+already has any of these annotations, the conversion to v1 drops or replaces them. A CPU metric that
+was converted to v1 and back becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """

@@ -66,7 +66,7 @@ def shown(kind: Kind, obj: Json) -> Json:
 def internal(kind: Kind, obj: Json) -> Json:
     """Return `obj` converted from the served version `kind.api_version` to the internal version.
 
-    For a custom resource, the two are the same, so `obj` is returned unchanged.
+    For a custom resource, the two versions are the same, so `obj` is returned unchanged.
     """
     # upstream: customresource_handler.go:getOrCreateServingInfoFor, HubGroupVersion
     if not is_converted(kind) or kind.is_custom:
@@ -78,8 +78,8 @@ def internal(kind: Kind, obj: Json) -> Json:
 def reread(kind: Kind, obj: Json) -> Json:
     """Return the stored custom resource `obj`, adapted to the current schemas of `kind`.
 
-    The schema is the one of the object's own version: fields that it does not declare are dropped,
-    and absent fields get their defaults. Then the object is converted to the storage version. If
+    Fields that the schema of the object's own version does not declare are dropped, and absent
+    fields get the defaults of this schema. Then the object is converted to the storage version. If
     the conversion needs a webhook, the object keeps its version until it is written again. If
     nothing changes, or if the object with its defaults would be too large, return `obj` itself.
     """

@@ -11,7 +11,7 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """Return `obj` with each of `defaults` whose field is absent, null or "" in `obj`."""
+    """Return `obj` with the values in `defaults` for those fields that are absent, null or ""."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 

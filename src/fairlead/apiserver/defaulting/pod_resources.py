@@ -70,8 +70,5 @@ def _aggregated(spec: Json, of: str) -> Json:
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container` with the amounts in `resources[of]` as its requests and without limits.
-
-    `of` is "requests" or "limits".
-    """
+    """Return `container` without limits; its `requests` or `limits` (`of`) become its requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

@@ -41,8 +41,9 @@ def tracking_of(
 ) -> TrackedResource | None:
     """Return the tracking rules for writes to `subresource` ("": the object itself) of `kind`.
 
-    `conversions` converts custom resources to the API versions in their managedFields. If it is
-    None, only their apiVersion is changed. Return None if the kind has no schema.
+    `conversions` converts custom resources to the API versions in their managedFields. If
+    `conversions` is None, only the apiVersion of the custom resources is changed. Return None if
+    the kind has no schema.
     """
     # Not cached for custom resources, because each change of a definition creates a new Kind.
     if kind.is_custom:

@@ -1,7 +1,7 @@
 """ApiServer: takes a request and the time; returns a response or a watch.
 
-First, `http.app` authenticates the user. Before it reads a body, it authorizes the request by its
-head. Then `handle` does the following, for every request:
+First, `http.app` authenticates the user. Before `http.app` reads the body of a request, it
+authorizes the request by its head. Then `handle` does the following, for every request:
 
     1. parse the path               a path without a resource: discovery, health, or 404
     2. impersonate and authorize    403, before the response can show whether the object exists
@@ -227,15 +227,16 @@ class ApiServer:
     def _authorized_path(self, request: Request) -> Request:
         """Authorize a request whose path names no resource.
 
-        Return the request with the user that it impersonates, if any. Raises ApiError 403.
+        Return the request. If the request impersonates a user, the returned request has this user.
+        Raises ApiError 403.
         """
         attributes = AuthorizationAttributes(request.user, request.method.lower(), request.path)
         return self._authorized(request, attributes)
 
     def _authorized(self, request: Request, attributes: AuthorizationAttributes) -> Request:
-        """Authorize a request; return it with the user that it impersonates, if any.
+        """Authorize a request, and return it.
 
-        Raises ApiError 403.
+        If the request impersonates a user, the returned request has this user. Raises ApiError 403.
         """
         user = impersonated(attributes, request.headers, self._authorize)
         if user is not request.user:

@@ -151,8 +151,8 @@ class ApiApp:
     def _user(self, peer: Peer | None, headers: Mapping[str, str]) -> User:
         """Return the user of a request with these headers. Raises ApiError 401.
 
-        As upstream, a client certificate takes precedence over a token. A request with an expired
-        certificate needs a token.
+        As in upstream, a client certificate takes precedence over a token. A request with an
+        expired certificate needs a token.
         """
         if peer is None:
             return self._authenticate(headers)

@@ -1,8 +1,8 @@
 """WebSockets, over which browsers and some client libraries watch objects.
 
 The client sends a watch request with `Upgrade: websocket`. After the handshake, the server sends
-each event as one text frame. As upstream, the server sends text for every sub-protocol, ignores the
-messages of the client, and refuses a handshake without an Origin header or with several
+each event as one text frame. As in upstream, the server sends text for every sub-protocol, ignores
+the messages of the client, and refuses a handshake without an Origin header or with several
 sub-protocols. A sub-protocol that contains a bearer token does not count.
 
 wsproto reads and writes the frames. The handshake is checked here, because wsproto's refusals are

@@ -114,7 +114,7 @@ def _reason_when_deleted(pod: Json, reason: str) -> str:
 
 
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:
-    """Count the init containers up to and including the first that blocks the pod's start.
+    """Count the init containers up to and including the first one that blocks the pod's start.
 
     An init container blocks the start unless it has succeeded or is a started sidecar. The first
     blocking container sets the status word. Return whether an init container blocks the start.
@@ -159,10 +159,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Add the pod's containers to `tally`, and set `tally.reason`, the text of the column STATUS.
 
-    The reason is that of the first container that waits or has terminated. Only the reason
-    `Completed` is replaced. If a container is running and ready, `Running` or `NotReady` replaces
-    `Completed`, depending on the pod's condition Ready. Otherwise, the outcome of the first failed
-    container replaces `Completed`, if there is such a container.
+    The first container that waits or has terminated determines the reason. After that, only the
+    reason `Completed` is replaced. If a container is running and ready, `Running` or `NotReady`
+    replaces `Completed`, depending on the pod's condition Ready. Otherwise, the outcome of the
+    first failed container replaces `Completed`, if there is such a container.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

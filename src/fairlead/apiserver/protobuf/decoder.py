@@ -292,8 +292,8 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
     """Decode a message into an object with the fields in the schema's order.
 
-    `partial` contains the fields of the same object that were decoded earlier, if any. The result
-    contains these fields too.
+    `partial` contains the fields of the same object that were decoded earlier. The result contains
+    these fields too.
     """
     obj: Json = {} if partial is None else partial
     for number, value in fields(message, message_type_.name, message_type_.layouts):

@@ -49,7 +49,7 @@ def prepared_for_create(
     `uid` is the object's new uid, and `timestamp` is the time of creation. If the strategy sets the
     initial status, the object gets this status. Otherwise, the object keeps the client's status if
     the kind has no status subresource, or if the strategy accepts the client's status. In all other
-    cases, the object gets `zero_status`; None means no status.
+    cases, the object gets `zero_status`, or no status if `zero_status` is None.
     """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}

@@ -5,7 +5,7 @@ resources, and then metrics.k8s.io. The versions of a group are sorted from most
 
 The groups of custom resources have equal priorities. These groups are sorted by the names of their
 APIServices, which begin with the version: v1.example.com comes before v1beta1.a.com. If several
-groups have a resource of the same name, kubectl reads that of the first group.
+groups have a resource of the same name, kubectl reads the resource of the first group.
 
 upstream: kube-aggregator/pkg/controllers/autoregister,
 kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go: SortedByGroupAndVersion and

@@ -353,8 +353,8 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Replace `old` with `new`, which is already validated; return the stored object.
 
-        Nothing is written if the stored object would stay the same, and all its defaults are
-        stored. An object that is being deleted is removed when its last finalizer is removed.
+        Nothing is written if `new` equals the stored object, and if the stored object contains all
+        its defaults. An object that is being deleted is removed when its last finalizer is removed.
         Raises SupersededError if `old` is no longer the newest version.
         """
         strategy, meta = self.registry.strategy(kind), new["metadata"]
@@ -506,9 +506,9 @@ class Store:
     ) -> LoadedObjects:
         """Load objects that another API server has stored; see `snapshot_load`.
 
-        Return views of the objects in listing order. Listeners are not called. The change log
-        becomes empty, so no watch can start at a version from before the load. Raises ApiError if
-        an object is refused; the error names the object.
+        Return views of the objects, sorted by kind, namespace and name; pods come last. Listeners
+        are not called. The change log becomes empty, so no watch can start at a version from before
+        the load. Raises ApiError if an object is refused; the error names the object.
         """
         return snapshot_load.load(
             self.storage,

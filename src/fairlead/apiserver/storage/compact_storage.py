@@ -197,7 +197,7 @@ class CompactStorage(Storage):
         self._log_bytes -= self._sizes.popleft()
 
     def _warm(self, kind: Kind, meta: Json) -> None:
-        """Store the object that is about to change as a JSON value, if it is stored as text.
+        """Decode an object that is stored as text, because the object is about to change.
 
         `meta` is the metadata of the object. Nothing happens if the object does not exist.
         """

@@ -320,7 +320,7 @@ class SqliteLog:
             self._connection.backup(target, pages=_COPIED_PAGES)
 
     def check_copy(self, path: Path) -> None:
-        """Raise SqliteLogError if the copy at `path` is damaged because the file is.
+        """Raise SqliteLogError if the copy at `path` is damaged; the file is then damaged too.
 
         This method does not use the file, so any thread may call it.
         """
@@ -471,9 +471,9 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, synced: bool) -> Non
 def _require_undamaged(connection: sqlite3.Connection, path: Path) -> None:
     """Check the structure of the whole database, also of pages that `restore` does not read.
 
-    These are pages of indexes and free pages, for example. Otherwise, a write would find the
-    damage, perhaps hours later. The check of 200 MB takes a tenth of a second. Raises
-    SqliteLogError, which names `path`, and sqlite3.Error.
+    Pages of indexes and free pages are examples of such pages. Without this check, a write would
+    find the damage in such a page, perhaps hours later. The check of 200 MB takes a tenth of a
+    second. Raises SqliteLogError, which names `path`, and sqlite3.Error.
     """
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":

@@ -226,7 +226,8 @@ class WriteAheadLog:
     def copy_to(self, path: Path) -> None:
         """Write a consistent copy of the file to `path`; any thread may call this.
 
-        Raises SqliteLogError, also if the copy is damaged because the file is.
+        Raises SqliteLogError if the file cannot be copied. Also raises SqliteLogError if the copy
+        is damaged; the file is then damaged too.
         """
         with self._writing:
             self._file.copy_to(path)

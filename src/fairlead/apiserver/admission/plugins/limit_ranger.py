@@ -156,8 +156,9 @@ def range_problems(kind: Kind, obj: Json, limit_range: Json) -> list[str]:
 def without_own_amounts(message: str) -> str:
     """Return the refusal `message` without the amounts of the refused object.
 
-    Objects that violate the same bounds equally often get the same result. Messages of other
-    admission plugins are returned unchanged.
+    After this, the messages about two objects are equal if the objects violate the same bounds and
+    violate each bound the same number of times. Messages of other admission plugins are returned
+    unchanged.
     """
     return _VIOLATION.sub(r"\1", message)
 

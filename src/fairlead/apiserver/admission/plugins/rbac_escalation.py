@@ -2,7 +2,8 @@
 
 A user who writes a role needs all permissions in it, or the verb `escalate`. A user who binds a
 role needs all permissions in it, or the verb `bind`. A ClusterRole with an aggregation rule can
-gain any permission. Therefore, a user who writes it needs every permission, or the verb `escalate`.
+gain any permission. Therefore, a user who writes such a ClusterRole needs every permission, or the
+verb `escalate`.
 
 upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go
 """
@@ -49,7 +50,8 @@ class RbacEscalation:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse grants that exceed the user's permissions.
 
-        Raises ApiError 403, and 404 if a binding refers to a role that does not exist.
+        Raises ApiError 403 for such a grant. Raises ApiError 404 if a binding refers to a role that
+        does not exist.
         """
         kind, obj = attributes.kind, attributes.obj
         write, old = attributes.write, attributes.old
@@ -88,7 +90,7 @@ class _Grantor(Struct, frozen=True):
     def require_bound(self, kind: Kind, binding: Json) -> None:
         """Refuse a binding that exceeds the user's permissions.
 
-        Raises ApiError 403, and 404 if the role does not exist.
+        Raises ApiError 403 for such a binding. Raises ApiError 404 if the role does not exist.
         """
         reference, namespace = binding.get("roleRef") or {}, _namespace(binding)
         name, is_role = reference.get("name", ""), reference.get("kind") == ROLE.kind

@@ -6,8 +6,9 @@ add the volume if automountServiceAccountToken is false. The pod's value of this
 precedence over the account's. A pod without imagePullSecrets gets the imagePullSecrets of its
 account.
 
-A controller creates the account `default` shortly after a namespace. Therefore a client's request
-for a pod with this account waits up to a second of real time until the account exists.
+A controller creates the account `default` shortly after its namespace has been created. Therefore a
+client's request for a pod with this account waits up to a second of real time until the account
+exists.
 
 upstream: plugin/pkg/admission/serviceaccount/admission.go; pkg/api/v1/pod/util.go:
 VisitPodSecretNames

@@ -57,7 +57,7 @@ class PolicyMatch(Struct, frozen=True):
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """Yield a match for each binding that applies to the request and whose policy applies to it.
+    """Yield a match for each binding, if both the binding and its policy apply to the request.
 
     The matches are sorted by the name of the policy. A policy with bindings and an unknown
     paramKind has one match, whose `binding` is None.

@@ -269,8 +269,8 @@ def _internal_error(text: str) -> ApiError:
 def _denied(name: str, status: Json) -> ApiError:
     """Return the error for a denial.
 
-    Its code is the code in `status`. A missing code, or a code below 400, becomes 400. A code above
-    `CODE_MAX` becomes `CODE_MAX`.
+    The code of the error is the code in `status`. A missing code, or a code below 400, becomes 400.
+    A code above `CODE_MAX` becomes `CODE_MAX`.
     """
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)

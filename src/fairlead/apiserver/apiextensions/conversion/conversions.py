@@ -63,8 +63,8 @@ class Conversions:
     def in_version(self, api_version: str, obj: Json) -> Json:
         """Return `obj` in another version. Raises ConversionFailedError if the webhook failed.
 
-        If a webhook must convert `obj`, there are two places for this call: in the function
-        `compute` that is passed to `run`, or after `run` has made the same conversion.
+        If a webhook must convert `obj`, call this method only in the function `compute` that is
+        passed to `run`, or after `run` has converted `obj` to this version.
         """
         if obj.get("apiVersion") == api_version:
             return obj

@@ -35,9 +35,10 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
     """Return `definition` with the condition NamesAccepted=False if a name is already in use.
 
     Return None if no name of `definition` is in use. `others` are other definitions. A name is in
-    use if one of them in the same group has accepted it (acceptedNames), and `definition` has not.
-    The names that are not in use are added to the acceptedNames of the result. If the status does
-    not change, return `definition` itself. `now` is in ns since 1970.
+    use if another definition of the same group has the name in its acceptedNames, and `definition`
+    does not have the name there. The names that are not in use are added to the acceptedNames of
+    the result. If the status does not change, return `definition` itself. `now` is in ns since
+    1970.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}

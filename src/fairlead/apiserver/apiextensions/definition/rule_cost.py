@@ -94,9 +94,9 @@ def multiplied_cost(cost: int, count: int) -> int:
 
 
 def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
-    """Return how many values of one custom resource a child schema of `raw` validates at most.
+    """Return the maximum number of values that a child schema of `raw` validates in one object.
 
-    `cardinality` is this number for `raw` itself. None means unbounded.
+    `cardinality` is the maximum number of values that `raw` itself validates. None means unbounded.
     """
     if cardinality is None:
         return None

@@ -72,7 +72,7 @@ _WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *
 class _NodeContext(Struct, frozen=True):
     """What the validation of a schema node needs to know about the enclosing schemas.
 
-    RuleContext describes `cardinality` and `uncorrelatable_from`.
+    The docstring of RuleContext explains `cardinality` and `uncorrelatable_from`.
     """
 
     cost_total: RuleCostTotal

@@ -1,10 +1,10 @@
 """Validates CustomResourceDefinitions.
 
-If all versions have the same schema, the paths of its errors start with `spec.validation` instead
-of `spec.versions[N].schema`. The paths of errors in columns, subresources and selectable fields are
-shortened in the same way. For example, errors of subresources that all versions share start with
-`spec.subresources`. The short paths are from v1beta1, in which the spec could contain the parts
-that all versions share.
+If all versions have the same schema, the paths of errors in the schema start with `spec.validation`
+instead of `spec.versions[N].schema`. The paths of errors in columns, subresources and selectable
+fields are shortened in the same way. For example, errors of subresources that all versions share
+start with `spec.subresources`. The short paths are from v1beta1, in which the spec could contain
+the parts that all versions share.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """

@@ -1,8 +1,8 @@
 """Bearer tokens: a known token identifies its user; a request without a token is anonymous.
 
 Browsers cannot set the Authorization header of a WebSocket. Browsers send the token, encoded as
-base64url, in one of the sub-protocols. They must send a second sub-protocol, because the server
-must choose one that does not contain the token.
+base64url, in one of the sub-protocols. Browsers must also send a second sub-protocol, because the
+server must answer with a sub-protocol that does not contain the token.
 
 upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymous/anonymous,
 websocket/protocol}.go
@@ -110,7 +110,7 @@ class TokenAuthenticator:
     """
 
     def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:
-        """`users` are keyed by token. `recognize` authenticates the tokens that `users` lacks.
+        """`users` maps tokens to users; `recognize` authenticates the tokens that `users` lacks.
 
         If `recognize` is None, only the tokens in `users` are valid.
         """

@@ -1,7 +1,7 @@
 """List pages: the objects in a page of a list, their version, and the start of the next page.
 
 resourceVersion      resourceVersionMatch  the page contains
-""                   -                     the newest objects
+""                   ""                    the newest objects
 N                    NotOlderThan          the newest objects
 N                    Exact                 the objects at version N
 N without a limit    ""                    the newest objects

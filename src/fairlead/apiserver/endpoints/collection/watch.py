@@ -4,13 +4,14 @@ A watch starts with the existing objects (as ADDED events) or with the changes s
 the watch receives each change as it is stored. A watch with a selector sends an ADDED event when an
 object starts to match. The watch sends a DELETED event when an object no longer matches. Each
 change is encoded once per encoder; all watches with an equal encoder share the encoded event.
-Watches form a group if they have no selector, and the same namespace and encoder. A change is
-examined only once for all watches of a group, so that a thousand watches on all pods cost little.
+Watches without a selector form a group if they have the same namespace and equal encoders. A change
+is examined only once for all watches of a group, so that a thousand watches on all pods cost
+little.
 
-The HTTP layer sets the callback `on_data`. The watch calls `on_data` in three cases: `pop_lines`
-would return events again, `convert_waiting` has new changes to convert, or the watch ends.
-`on_data` is not called for an event that is queued behind others. The HTTP layer must close the
-watch when the client disconnects.
+The HTTP layer sets the callback `on_data`. The watch calls `on_data` in three cases: an event
+enters the empty queue, `convert_waiting` has new changes to convert, or the watch ends. `on_data`
+is not called for an event that is queued behind others. The HTTP layer must close the watch when
+the client disconnects.
 
 A watch ends in three cases: a conversion fails, one of its queues becomes too long
 (BACKLOG_BYTES_MAX, WAITING_MAX), or `close` is called. `is_over` is then True. The HTTP layer sends
@@ -293,7 +294,8 @@ class Watch:
     def pop_lines(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
         """Remove queued events, oldest first, and return them.
 
-        Stop when the total size of the returned events exceeds `bytes_max`, or when none is left.
+        Stop when the total size of the returned events exceeds `bytes_max`, or when no event is
+        left.
         """
         taken, size, self.is_drained = [], 0, False
         for line in self._first:

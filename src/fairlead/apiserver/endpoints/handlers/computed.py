@@ -23,8 +23,8 @@ NOTHING_COMPUTED: Final[Mapping[Kind, ComputedObjects]] = {}
 def get(scope: RequestScope) -> Response:
     """Return the object that the path names.
 
-    If the object does not exist, raises ApiError 404, or 500 for a ComponentStatus, as in upstream.
-    Raises ApiError 406 if no accepted media type is supported.
+    Raises ApiError if the object does not exist: 500 for a ComponentStatus, as in upstream, and 404
+    for any other object. Raises ApiError 406 if no accepted media type is supported.
     """
     scope.negotiate()
     for obj in _objects(scope):

@@ -146,8 +146,9 @@ def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
     The number of values determines how long the request takes, and meanwhile all other requests
-    wait. The function counts commas and closing brackets outside strings, because every value is
-    followed by one of them. A malformed body with too many values may be accepted here.
+    wait. The function counts commas and closing brackets outside strings, because one of them
+    follows every value inside an object or list. A malformed body with too many values may be
+    accepted here.
     """
     if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
         raise _too_many_values(most)

@@ -58,7 +58,7 @@ class PatchFailedError(ApiError):
 
     The message has no details, as in upstream's answer to a PATCH request. `problem` has the
     details, which upstream states if a webhook or a policy has made the patch. `is_failed_test`
-    means that the operation is a `test` that found another value.
+    means that the operation is a `test`, and that the tested value is not the expected one.
     """
 
     def __init__(self, problem: str, *, is_failed_test: bool = False) -> None:

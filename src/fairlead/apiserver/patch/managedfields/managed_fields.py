@@ -137,9 +137,9 @@ def updated(
     sent in `new`. If the client sent no managedFields or malformed ones, or if the write is to a
     subresource, the function updates the entries of `old` instead.
 
-    The result has no managedFields if the changed fields cannot be determined. Nor does it have
-    managedFields if `old` is not None and there are no entries to update, for example because the
-    client sent `[]`.
+    The result has no managedFields if the changed fields cannot be determined. The result of an
+    update (`old` is not None) also has no managedFields if there are no entries to update, for
+    example because the client sent `[]`.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))
@@ -276,8 +276,8 @@ def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> Manage
     """Return the entries from which a write starts.
 
     If `from_live` is True, return the entries of the stored object `old`. Otherwise, return the
-    entries that the client sent in `new`. If it sent `[]` or `[{}]`, return no entries. If it sent
-    no managedFields or malformed ones, return the entries of `old`.
+    entries that the client sent in `new`. If the client sent `[]` or `[{}]`, return no entries. If
+    the client sent no managedFields or malformed managedFields, return the entries of `old`.
     """
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:

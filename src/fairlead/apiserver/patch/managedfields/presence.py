@@ -1,8 +1,8 @@
 """Presence: the set of all fields of a value, at every level.
 
-If a write adds a value, all these fields count as added. If a write removes the value, they all
-count as removed. Unlike `typed.field_set`, presence contains every struct itself, in addition to
-the fields inside the struct.
+If a write adds or removes a value, all fields in the presence of this value count as added or
+removed. Unlike `typed.field_set`, presence contains every struct itself, in addition to the fields
+inside the struct.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _REPLICAS_IN_SCALE: Final = set_of_path("spec", "replicas")
 
 
 def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedFields:
-    """Return the managedFields of an object's Scale, given those of the object (`managed`).
+    """Return the managedFields of a Scale; `managed` are the managedFields of its object.
 
     The Scale shows one field of the object; `replicas` is the field set of this field.
     """

@@ -88,10 +88,10 @@ def load(  # noqa: PLR0913 - the parts of a store
 ) -> LoadedObjects:
     """Fill `storage` with `manifests` and the system priority classes.
 
-    Return the views of the objects in listing order. `ids` generates missing uids. `registry` sets
-    defaults and validates. `admission` sets fields of pods, such as the priority. `kind_of` returns
-    the kind of a JSON manifest. `now` (ns since 1970) is the creation time of each object that has
-    no creationTimestamp.
+    Return the views of the objects, sorted by kind, namespace and name; pods come last. `ids`
+    generates missing uids. `registry` sets defaults and validates. `admission` sets fields of pods,
+    such as the priority. `kind_of` returns the kind of a JSON manifest. `now` (ns since 1970) is
+    the creation time of each object that has no creationTimestamp.
 
     Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
     names the object. After an error, `storage` must not be used.
@@ -214,7 +214,7 @@ def _in_listing_order(
 ) -> list[Loaded | DumpedReplicas]:
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
-    A DumpedReplicas stays whole only if no other pod is listed between its pods (see
+    A DumpedReplicas stays whole only if no other pod comes between its pods in this order (see
     `_without_overlaps`). If `storage` has or had pods, each DumpedReplicas is divided into single
     pods. Raises ApiError if an object occurs twice in `loaded`, or is already in `storage`.
     """
@@ -243,12 +243,13 @@ def _in_listing_order(
 def _without_overlaps(
     pods: Iterable[Loaded | DumpedReplicas],
 ) -> Iterator[Iterable[Loaded | DumpedReplicas]]:
-    """Yield `pods` in groups; the groups are in listing order.
+    """Yield `pods` in groups; the groups are sorted by namespace and name.
 
     A DumpedReplicas contains similar pods of a dump; this function sorts these pods by name. If
-    their names and uids are unique, and no other pod is listed between them, the DumpedReplicas
-    stays whole. Otherwise, `_joined` makes a larger DumpedReplicas of these pods and the pods
-    listed between them. If `_joined` returns None, the DumpedReplicas is divided into single pods.
+    their names and uids are unique, and no other pod comes between them in sorted order, the
+    DumpedReplicas stays whole. Otherwise, `_joined` makes a larger DumpedReplicas of these pods and
+    the pods that come between them. If `_joined` returns None, the DumpedReplicas is divided into
+    single pods.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap
@@ -265,8 +266,8 @@ def _without_overlaps(
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
     """Return the pods of `run` as one DumpedReplicas if possible, otherwise as single pods.
 
-    The entries of `run` cover overlapping ranges of the listing order. If `run` has only one entry,
-    and the names and uids in this entry are unique, `run` is returned unchanged.
+    The entries of `run` cover overlapping ranges of namespaces and names. If `run` has only one
+    entry, and the names and uids in this entry are unique, `run` is returned unchanged.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run
