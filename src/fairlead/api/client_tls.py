@@ -1,11 +1,11 @@
 """TLS contexts that verify the certificates of servers as Go's clients do.
 
-The checks of `ssl.create_default_context` depend on the version of Python. Since Python 3.13, its
-contexts refuse a certificate that violates RFC 5280, for example a certificate that does not
-identify the key of its authority. Go accepts such certificates, and the API servers of some
-clusters have them. Before Python 3.13, its contexts trusted an intermediate authority only if they
-trusted the root authority too. Go trusts each authority in the CA file, including an intermediate
-authority.
+The checks of `ssl.create_default_context` depend on the version of Python. Since Python 3.13,
+Python's default context refuses a certificate that violates RFC 5280, for example a certificate
+that does not identify the key of its authority. Go accepts such certificates, and the API servers
+of some clusters have them. Before Python 3.13, Python's default context did not trust an
+intermediate authority whose root authority is missing in the CA file. Go trusts each authority in
+the CA file, including an intermediate authority.
 
 upstream: go/src/crypto/x509/verify.go: Certificate.Verify
 """

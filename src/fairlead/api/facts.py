@@ -6,17 +6,19 @@ type:
     core.v1.ContainerPort
       protocol +enum=TCP,UDP,SCTP +default="TCP"
 
-Defaulting, validation and the OpenAPI documents use the same rows. A `+` means that upstream's Go
-types have a marker of that name, so OpenAPI publishes the fact. Facts without a `+` come from
-upstream's defaults.go and validation.go.
+Defaulting, validation and the OpenAPI documents use the same rows. A `+` before a word means that
+upstream's Go types have a marker of this name, so OpenAPI publishes the fact. Facts without a `+`
+come from upstream's defaults.go and validation.go.
 
 Defaults and immutable fields need no further code. All other facts are checked only if the code of
-the group (`apiserver/validation/<group>`) calls `check_fields` for the type. This code can also get
-an enum from `values_of` and check the field itself.
+the group (`apiserver/validation/<group>`) calls `check_fields` for the type. Instead of calling
+`check_fields`, this code can get an enum from `values_of` and compare the field's value with the
+enum.
 
     +enum, enum          allowed values; in a row with both, `+enum` is for OpenAPI, and `enum` is
                          for validation
-    items                allowed values of the items of a list; the code gets them from `items_of`
+    items                allowed values of the items of a list; the code of the group gets these
+                         values from `items_of`
     +default, default    the value of an absent field, as JSON; with the further word `unfilled`,
                          absent fields stay absent, and only OpenAPI has the default
     required             must not be empty; ="..." is the detail of the error

@@ -123,7 +123,8 @@ class PodAffinityTerm(_View, frozen=True):
     """A pod affinity or anti-affinity term.
 
     In a stored pod, `label_selector` already contains the requirements that follow from
-    `match_label_keys` and `mismatch_label_keys`. The API server adds them when the pod is created.
+    `match_label_keys` and `mismatch_label_keys`. The API server adds these requirements when the
+    pod is created.
     """
 
     topology_key: str = ""

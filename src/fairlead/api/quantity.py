@@ -206,8 +206,8 @@ def amount_text(name: str, amount: int) -> str:
 def rounded_text(name: str, amount: int) -> str:
     """Return `amount` of resource `name` as a short quantity; bytes are rounded up to Gi or Mi.
 
-    `amount` is as for `amount_text`, which returns the exact quantity. Amounts of bytes below 1Mi
-    are not rounded.
+    `amount` is in millicores for cpu and in whole units for other resources. Amounts of bytes below
+    1Mi are not rounded. `amount_text` returns the exact quantity.
     """
     if name.startswith(_BINARY_RESOURCES):
         for unit in (1 << 30, 1 << 20):

@@ -86,7 +86,7 @@ def is_fargate(labels: Mapping[str, str]) -> bool:
 
 
 def is_virtual(labels: Mapping[str, str]) -> bool:
-    """Return whether a node with `labels` is virtual, so that sums of capacity leave it out."""
+    """Return whether a node with `labels` is virtual; sums of capacity leave out virtual nodes."""
     return bool(virtual_words(labels))
 
 

@@ -131,7 +131,7 @@ def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | Non
 
 
 def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | None:
-    """Return upstream's error for all preferred terms of a pod together; None if all are valid."""
+    """Return upstream's combined error for the preferred terms of a pod; None if all are valid."""
     # upstream: nodeaffinity.go:NewPreferredSchedulingTerms
     return _aggregate(
         tuple(

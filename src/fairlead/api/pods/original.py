@@ -28,8 +28,8 @@ def original_key(pod: Pod) -> str:
 def original_keys(replicas: Replicas) -> Sequence[str]:
     """Return `namespace/name` of the original of each pod in `replicas`.
 
-    All these pods have the same annotations, so they all replace the same pod, or none of them
-    replaces a pod.
+    All pods in `replicas` have the same annotations. Therefore, either all of them replace the same
+    pod, or none of them replaces a pod.
     """
     first = replicas[0]
     if REPLACES not in first.metadata.annotations:

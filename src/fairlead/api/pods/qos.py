@@ -2,7 +2,8 @@
 
 The class is Guaranteed if every container limits cpu and memory and requests the same amounts. The
 class is BestEffort if no container has requests or limits of cpu or memory. Otherwise, the class is
-Burstable. Pod-level resources, if set, are used instead of those of the containers.
+Burstable. If a pod has pod-level resources, they are used instead of the resources of the
+containers.
 
 upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
 """

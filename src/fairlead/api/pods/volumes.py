@@ -76,7 +76,7 @@ def claim_name(pod: Pod, volume: Volume) -> str:
 
 
 def named_claims(pod: Pod) -> Iterator[str]:
-    """Yield the names of the claims in the pod's spec, without those of ephemeral volumes."""
+    """Yield the names of the claims in the pod's spec, but no claims of ephemeral volumes."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name

@@ -27,7 +27,7 @@ def parse_int64(text: str) -> int | None:
 def capped_integer(digits: str, most: int) -> int:
     """Return decimal `digits` as a number, or `most` if the number is larger.
 
-    Unlike Python's `int`, it accepts any number of digits.
+    Unlike Python's `int`, this function accepts any number of digits.
     """
     significant = digits.lstrip("0")
     if len(significant) > len(str(most)):

@@ -48,7 +48,8 @@ def _of_one(
 ) -> Callable[[Hashable], Answer]:
     """Return the cached version of `function`, which has one parameter.
 
-    The cached version is faster than the one in `text_cache`, because it needs no `*args`.
+    The cached version needs no `*args`. It is therefore faster than the version for functions with
+    several parameters in `text_cache`.
     """
 
     @wraps(function)

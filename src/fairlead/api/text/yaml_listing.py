@@ -185,7 +185,7 @@ class _Scanner:
 
 
 def _unfolded(lines: list[str], first: int) -> tuple[str, int]:
-    """Return (the line with index `first` and its continuations, joined; index of the next line).
+    """Return (line `first` joined with its continuation lines, index of the line after them).
 
     A line continues a text without quotes if it is indented more than the key of the text. Other
     texts are not joined.

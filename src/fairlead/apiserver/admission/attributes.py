@@ -171,7 +171,7 @@ class AdmissionPlugin(Protocol):
         """Return the object for the next plugin. Raises ApiError if the plugin refuses the request.
 
         For DELETE, the returned object is ignored. The operation LOAD stores an object of a
-        snapshot. For LOAD, `storage` contains all objects of the snapshot except the pods. The
+        snapshot. For LOAD, `storage` contains all objects of the snapshot except the pods, and the
         returned object is used only if it is a pod. A plugin that calls webhooks returns a
         generator, and the generator returns the object.
         """

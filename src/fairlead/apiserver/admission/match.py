@@ -86,7 +86,7 @@ def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: 
 def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) -> bool:
     """Return whether one of the match conditions `conditions` is false.
 
-    Raises ValueError if none of them is false and one of them cannot be evaluated.
+    Raises ValueError if no condition is false and at least one condition cannot be evaluated.
     """
     problems = []
     context = context.with_budget(MATCH_CONDITIONS_BUDGET)

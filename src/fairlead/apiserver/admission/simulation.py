@@ -16,9 +16,9 @@ The plugin NamespaceLifecycle is an exception: it always runs, but accepts missi
 `kube-system` does not exist.
 
 Most plugins run only for requests, because a real server has already admitted the objects of a
-snapshot. The plugins of `minimal_admission` also run for these objects: a snapshot can contain
-incomplete pods that were written by hand. `NOT_SIMULATED` names the server's plugins that a
-simulation leaves out.
+snapshot. The plugins of `minimal_admission` also run for the objects of a snapshot, because a
+snapshot can contain incomplete pods that were written by hand. `NOT_SIMULATED` names the server's
+plugins that a simulation leaves out.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class SimulatedAdmission:
         )
 
     def observe(self, loaded: LoadedObjects, storage: Storage) -> None:
-        """Record which objects the snapshot lists, and how admission in the cluster changed pods.
+        """Record which objects the snapshot contains, and how the cluster's admission changed pods.
 
         The recorded objects are those that plugins look up, such as Namespaces. `loaded` are the
         objects of the snapshot; `storage` contains exactly these objects.
@@ -199,8 +199,8 @@ class _Listing(Struct):
     def has(self, kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
         """Return whether the snapshot includes the objects of `kind` that admission looks up.
 
-        If `kind` is Namespace, `attributes` may describe a request for any object. Otherwise,
-        `attributes` must describe a request for a new pod.
+        If `kind` is Namespace, `attributes` may describe a request for any object. For any other
+        `kind`, `attributes` must describe a request for a new pod.
         """
         if kind is NAMESPACE:
             return _has_namespaces(storage)

@@ -65,7 +65,7 @@ class Write(Struct, frozen=True, kw_only=True):
         """Return the result of `tracked(old, new)`: `new` with updated managedFields.
 
         Custom resources may have to be converted to the API versions in their managedFields.
-        Therefore this is a generator, which yields the calls of the conversion webhook.
+        Therefore this method is a generator, which yields the calls of the conversion webhook.
         """
         if self.conversions is None:
             return self.tracked(old, new)

@@ -56,7 +56,7 @@ _BLOCKING: Final = frozenset(
 
 
 class ScalePaths(Struct, frozen=True):
-    """The paths, in a custom resource, of the values that its Scale shows.
+    """The paths of the values that the Scale of a custom resource shows.
 
     `spec` and `status` lead to the desired and the current number of replicas. `selector` leads to
     the label selector; it is None if the Scale has no selector. `spec_text`, `status_text` and

@@ -39,11 +39,11 @@ _SPEC: Final = ("spec",)
 def tracking_of(
     kind: Kind, subresource: str, conversions: Conversions | None = None
 ) -> TrackedResource | None:
-    """Return the tracking rules for writes to `subresource` ("": the object itself) of `kind`.
+    """Return the tracking rules for writes to `subresource` of `kind`.
 
-    `conversions` converts custom resources to the API versions in their managedFields. If
-    `conversions` is None, only the apiVersion of the custom resources is changed. Return None if
-    the kind has no schema.
+    If `subresource` is "", the writes are to the object itself. `conversions` converts custom
+    resources to the API versions in their managedFields. If `conversions` is None, only the
+    apiVersion of the custom resources is changed. Return None if the kind has no schema.
     """
     # Not cached for custom resources, because each change of a definition creates a new Kind.
     if kind.is_custom:

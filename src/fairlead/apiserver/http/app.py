@@ -105,8 +105,8 @@ class ApiApp:
         """`wait_until_durable` is awaited before a response or watch event of `server` is sent.
 
         The response to a read waits too. Otherwise, a client could see a change that a crash then
-        reverts. After the restart, a different change would get the same resourceVersion. If a
-        response shows only one object, the wait ends when this object's version
+        reverts. After the restart, a different change would get the resourceVersion of the reverted
+        change. If a response shows only one object, the wait ends when this object's version
         (`Response.version`) is durable. `handlers` serve additional paths, after authorization.
         `audit` gets one line per response.
         """

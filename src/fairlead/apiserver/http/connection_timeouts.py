@@ -2,7 +2,7 @@
 
 uvicorn closes idle connections. This protocol also closes a connection if
 
-        it is opened while CONNECTIONS_MAX connections are open                  (status 503)
+    it is opened while CONNECTIONS_MAX connections are open                  (status 503)
     its request head is longer than HEAD_BYTES_MAX                           (status 431)
     its request has several Host headers, or none in HTTP/1.1                (status 400)
     its request head is incomplete after HEAD_SECONDS_MAX

@@ -1,7 +1,7 @@
 """Request headers as a mapping.
 
-If a header is repeated, its first value is used. Repeated Impersonate-* and Sec-WebSocket-Protocol
-headers are joined with SEPARATOR.
+If a header is repeated, only its first value is used. Exception: the values of repeated
+Impersonate-* and Sec-WebSocket-Protocol headers are joined with SEPARATOR.
 
 upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation
 """

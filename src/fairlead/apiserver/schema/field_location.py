@@ -70,7 +70,7 @@ class FieldLocation:
 
     @property
     def struct(self) -> str:
-        """The unversioned name of the type that declares the field: "PodSpec"; "" at the root."""
+        """The unversioned name of the type that declares the field ("PodSpec"); "" at the root."""
         owners = [
             location.owner for location in self._path_from_root() if location.owner is not None
         ]

@@ -187,8 +187,8 @@ def _numbers(body: Json) -> dict[str, str]:
 def type_of(schema: Json) -> Any:
     """Return the type of a field.
 
-    The type of a scalar is its name, that of an object `#Definition`. The type of a list or of a
-    map is a JSON object.
+    The type of a scalar is the scalar's name, and the type of an object is `#Definition`. The type
+    of a list or of a map is a JSON object.
     """
     name = _reference(schema)
     if name:

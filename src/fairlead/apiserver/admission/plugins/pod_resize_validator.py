@@ -57,7 +57,7 @@ def _problem(pod: Json, node: Json) -> str:
 
 
 def _excess(pod: Json, allocatable: Json) -> Iterator[str]:
-    """Yield an error for each resource, cpu or memory, of which `pod` requests too much.
+    """Yield an error for cpu or memory if `pod` requests more than the node can allocate.
 
     `allocatable` contains the allocatable amounts of the node.
     """

@@ -151,7 +151,7 @@ class ResourceQuota(Struct, frozen=True):
 
 
 class QuotaExcess(Struct, frozen=True):
-    """The reason why a quota refuses an object: the resources of which too little is left.
+    """The reason why a quota refuses an object: the resources whose limits would be exceeded.
 
     `requested` are amounts of the object, `used` are amounts of the objects that exist, and
     `limited` are the limits of `quota`. All three contain the same resources.

@@ -37,7 +37,7 @@ Problems = Callable[[str], tuple[str, ...]]
 
 
 def _prefix(problems: Problems) -> Problems:
-    """Return a check like `problems` that also permits a dash at the end, for prefixes of names."""
+    """Return a check for prefixes of names: like `problems`, but it permits a dash at the end."""
     return lambda text: problems(f"{text[:-1]}a" if text.endswith("-") else text)
 
 

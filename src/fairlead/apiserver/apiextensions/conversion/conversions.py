@@ -61,7 +61,7 @@ class Conversions:
         return (yield from to_storage(self._kind, obj, self._storage))
 
     def in_version(self, api_version: str, obj: Json) -> Json:
-        """Return `obj` in another version. Raises ConversionFailedError if the webhook failed.
+        """Return `obj` in `api_version`. Raises ConversionFailedError if the webhook failed.
 
         If a webhook must convert `obj`, call this method only in the function `compute` that is
         passed to `run`, or after `run` has converted `obj` to this version.

@@ -268,7 +268,7 @@ def _identity_context(
 
     `context` is the context of `raw`, which declares the property. `inner` is the context of the
     other properties. Only the apiVersion, kind and metadata of an API object have another context,
-    which records that they identify the object.
+    which records that these fields identify the object.
     """
     if name not in _IDENTITY or not (context.is_root or raw.get("x-kubernetes-embedded-resource")):
         return inner
@@ -310,9 +310,9 @@ _RULE_TEXTS: Final = ("rule", "message", "messageExpression", "reason", "fieldPa
 
 
 def malformed_paths(raw: Any, field: str) -> Iterator[str]:
-    """Yield the path of each value of a wrong JSON type in the schema `raw`, whose path is `field`.
+    """Yield the path of each value in the schema `raw` that has a wrong JSON type.
 
-    The nodes inside a malformed node are not examined.
+    `field` is the path of `raw`. The nodes inside a malformed node are not examined.
     """
     if not isinstance(raw, dict):
         yield field

@@ -63,7 +63,8 @@ _NO_FIELDS: Final = (
 def properties_to_check(raw: Json) -> Iterator[tuple[str, Json]]:
     """Yield (name, schema) of each property in `raw` that can have errors.
 
-    A property with only a scalar type and a description, the usual form, cannot have errors.
+    A property that has only a scalar type and a description cannot have errors. Most properties
+    have this form.
     """
     for name, inner in (raw.get("properties") or {}).items():
         is_plain = (

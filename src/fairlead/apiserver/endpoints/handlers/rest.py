@@ -86,7 +86,8 @@ def require_key(name: str) -> None:
 def paused_if_large(scope: RequestScope) -> WebhookCalls[None]:
     """Let other requests run if the body is large.
 
-    Handlers call this after decoding the body, before they read or write the store.
+    Handlers call this function after they have decoded the body, and before they read or write the
+    store.
     """
     if len(scope.request.body) > LARGE_BYTES:
         yield PAUSE

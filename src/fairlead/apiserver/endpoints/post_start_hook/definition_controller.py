@@ -170,7 +170,7 @@ class DefinitionController:
             self._put(definition, with_established(definition, now), now)
 
     def _apply_spec(self, definition: Json, kind: Kind) -> None:
-        """Apply a changed spec: end the watches, and apply its schemas to the stored objects.
+        """Apply a changed spec: end the watches, and apply the new schemas to the stored objects.
 
         `kind` is one of the kinds of the definition.
         """

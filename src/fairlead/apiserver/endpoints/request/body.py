@@ -121,8 +121,8 @@ def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: Decod
 def parsed_yaml(body: bytes, most: int = VALUES_MAX) -> tuple[Any, list[str]]:
     """Return (first YAML document as a JSON value, notes about duplicate keys).
 
-    The last value of a duplicate key is used. Raises YamlError, and ApiError 413 if the document
-    has more than `most` values.
+    The last value of a duplicate key is used. Raises YamlError if the YAML is invalid, and ApiError
+    413 if the document has more than `most` values.
     """
     # Most clients apply JSON, which is valid YAML but ten times faster to parse as JSON.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN

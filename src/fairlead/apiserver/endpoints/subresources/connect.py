@@ -35,7 +35,8 @@ _ACTS: Final = {
 def refuse_connection(scope: RequestScope) -> WebhookCalls[Response]:
     """Raise ApiError, because a simulated container accepts no connections.
 
-    If a webhook or policy denies the connection, raise its error. Otherwise the code is:
+    If a webhook or policy denies the connection, raise its error. Otherwise, the code of the error
+    is:
 
     - 404 if the object does not exist
     - 400 if `chosen_container` finds no container, or if the pod has no node

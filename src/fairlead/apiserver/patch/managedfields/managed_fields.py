@@ -191,7 +191,8 @@ def with_present_schemas(resource: TrackedResource, managed: ManagedFields) -> M
     """Return the entries whose API version is served, with fields adapted to the current schema.
 
     Entries of other versions are dropped. Raises UnknownVersionError for a malformed version. If
-    `resource.rejects_unknown_versions` is True, raises it also for a version that is not served.
+    `resource.rejects_unknown_versions` is True, also raises UnknownVersionError for a version that
+    is not served.
     """
     # upstream: structured-merge-diff/merge/update.go:reconcileManagedFieldsWithSchemaChanges
     made = {}

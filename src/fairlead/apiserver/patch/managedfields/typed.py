@@ -90,11 +90,11 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
 
 
 def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
-    """Return `fields`, recorded with an earlier schema, in the form that `schema` requires.
+    """Return `fields` in the form that `schema` requires.
 
-    If a value has become atomic, the owner of a part of it owns the whole value:
-    {.spec.selector["a"]} becomes {.spec.selector}. Return the same Python object if nothing
-    changes.
+    `fields` were recorded with an earlier schema. If a value has become atomic since then, the
+    owner of a part of the value owns the whole value: {.spec.selector["a"]} becomes
+    {.spec.selector}. Return the same Python object if nothing changes.
     """
     # upstream: typed/reconcile_schema.go:ReconcileFieldSetWithSchema
     made = fields

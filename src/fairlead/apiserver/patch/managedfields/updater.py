@@ -123,9 +123,10 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 ) -> tuple[Any, dict[Name, FieldSet]]:
     """Return (object, owners) after `manager` applies a configuration.
 
-    The object is None if it is unchanged. `other_versions` is the same as for `after_update`. For
-    `manager`, it contains the version of the manager's last apply. Raises ItemKeyError. Raises
-    OwnershipConflictError if there is a conflict and `force` is False.
+    The object is None if it is unchanged. `other_versions` contains the API version of each manager
+    whose field set is recorded in a version other than `version`. For `manager`, this is the
+    version of the manager's last apply. Raises ItemKeyError. Raises OwnershipConflictError if there
+    is a conflict and `force` is False.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.

@@ -26,8 +26,9 @@ Text = msgspec.Raw | bytes | TemplateText
 class DumpedTemplate(Protocol):
     """Makes typed views and JSON values of similar objects without decoding each object's text.
 
-    If `makes_replicas` is True, the objects are pods that differ only in name, uid, version, node,
-    addresses, times and volume names. Their node affinity may also pin them to different nodes.
+    If `makes_replicas` is True, the objects are pods that differ only in name, uid,
+    resourceVersion, node, addresses, times and volume names. Their node affinity may also pin them
+    to different nodes.
     """
 
     makes_replicas: bool
@@ -48,7 +49,7 @@ class DumpedTemplate(Protocol):
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the index, in the result of `replica_strings`, of the string at `path`.
+        """Return the index of the string at `path` in the result of `replica_strings`.
 
         `path` leads to a string in a pod's view. Return None if all views have the same string
         there.

@@ -9,8 +9,8 @@ order. In this order, the objects are sorted by kind, then by namespace and name
 
 Each input is a JSON value, a `DumpedObject` or a `DumpedReplicas`. A `DumpedObject` is the text of
 an object together with its typed view. A `DumpedReplicas` contains the texts of similar pods
-together with their template. Objects in either of them are already complete, so they are stored
-without changes.
+together with their template. The objects in a `DumpedObject` or a `DumpedReplicas` are already
+complete, so they are stored without changes.
 
 upstream: client-go lists every kind in the order of its keys
 """

@@ -125,8 +125,8 @@ class StoredForm:
 
         `like` is an object in stored form, of the same class as `view`. Parts that a pod shares
         with the pod `like` are not checked again. If `view` is a workload, the pod templates in
-        `view` and `like` must have the same spec except for images. The spec of this template is
-        then not checked again.
+        `view` and `like` must have the same spec except for images. The spec of the template in
+        `view` is then not checked again.
 
         The caller must have checked that all integers of a workload fit into 64 bits. If a pod
         contains a longer integer, OverflowError is raised.

@@ -6,8 +6,9 @@ The first of these rules that applies to a pod decides its eviction:
 2. A pod that no budget selects is deleted. If several budgets select a pod, the eviction fails.
 3. An unready pod is deleted if enough other pods are healthy, or if the budget always allows the
    eviction of unhealthy pods. Its budget does not change.
-4. Every other eviction decrements disruptionsAllowed of the pod's budget, and fails if this number
-   is 0. Later, the disruption controller recomputes the number.
+4. Every other eviction fails if disruptionsAllowed of the pod's budget is 0. If the number is not
+   0, it is decremented, and the pod is deleted. Later, the disruption controller recomputes the
+   number.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """

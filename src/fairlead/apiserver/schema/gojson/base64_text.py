@@ -25,7 +25,7 @@ class IllegalBase64Error(ValueError):
 
 
 def canonical_base64(text: str) -> str:
-    """Decode `text` from base64, encode the result again, and return it, without line breaks.
+    """Decode `text` from base64, encode the bytes again, and return this text without line breaks.
 
     Raises IllegalBase64Error if `text` is not base64.
     """
@@ -55,7 +55,7 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """Return the offset of the error in the padding or after it.
+    """Return the offset of the error, which is in the padding or after the padding.
 
     `at` is the offset after the first padding character, and `missing` is the number of padding
     characters that must follow.

@@ -97,7 +97,7 @@ def embedded_in(owner: Schema, field: str) -> str:
 
 @cache
 def _declared_types(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """Return the named Go types of fields, by the names of the struct and the field."""
+    """Return {struct name: {field name: Go type}} for the fields that have named Go types."""
     path = data_folder("fairlead.apiserver.schema").joinpath(f"{version}-types.txt")
     lines = (line.split() for line in path.read_text().splitlines())
     return {owner: dict(row.split("=") for row in rows) for owner, *rows in lines}

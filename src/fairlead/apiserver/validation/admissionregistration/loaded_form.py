@@ -180,7 +180,7 @@ def check_admission_form(obj: Json) -> Causes:
 
 
 def _with_defaults(obj: Json) -> Json:
-    """Return `obj` with the defaults of its version for fields that version v1 requires.
+    """Return `obj` with the defaults that its version has for fields that version v1 requires.
 
     upstream: pkg/apis/admissionregistration/{v1alpha1,v1beta1}/defaults.go
     """

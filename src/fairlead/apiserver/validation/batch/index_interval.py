@@ -27,8 +27,8 @@ def index_intervals(text: str, completions: int) -> list[Interval]:
     """Return (first index, last index) of each interval in `text`, in ascending order.
 
     An empty text has no intervals. Raises IndexTextError if the text is malformed, or if an index
-    is not below `completions`. Also raises it if the intervals overlap or are not in ascending
-    order.
+    is not below `completions`. Also raises IndexTextError if the intervals overlap or are not in
+    ascending order.
     """
     made: list[Interval] = []
     for part in text.split(",") if text else ():

@@ -1,9 +1,9 @@
 """The ranges of Service addresses: the IPv4 CIDRs of ServiceCIDRs, or else 10.96.0.0/16.
 
-A range is in use while a ServiceCIDR that lists it is ready and not terminating. The first
-addresses of a range are reserved for Services that request a specific address. A Service that
-requests no address gets a reserved one only when the rest of the range is taken. An address is
-taken if an IPAddress exists for it, or if it is the cluster IP of a Service.
+A range is in use if a ServiceCIDR lists the range, and this ServiceCIDR is ready and not
+terminating. The first addresses of a range are reserved for Services that request a specific
+address. A Service that requests no address gets a reserved one only when the rest of the range is
+taken. An address is taken if an IPAddress exists for it, or if it is the cluster IP of a Service.
 
 There are two differences from upstream. First, the search for a free address begins with the
 ServiceCIDR `kubernetes`, and tries the addresses of a range in ascending order; upstream starts at
