@@ -2,8 +2,9 @@
 
 Field names are capitalised, as in Go's structs. Pods and nodes in messages are ordinary API
 objects. `encode` writes a message. `decode` reads a message as Go's decoder does: names are
-case-insensitive, null counts as absent, and unknown fields are ignored. upstream:
-staging/src/k8s.io/kube-scheduler/extender/v1/types.go
+case-insensitive, null counts as absent, and unknown fields are ignored.
+
+upstream: staging/src/k8s.io/kube-scheduler/extender/v1/types.go
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kind: the facts that the API server needs about a kind of objects.
 
 `kind_table` contains the built-in kinds. For all other kinds, `kind_of` guesses the facts. A server
-does not guess. It looks up kinds in `registry.served_kinds`, which also contains the custom
-resources that the server serves.
+looks up kinds in `registry.served_kinds`, which also contains the custom resources that the server
+serves.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """

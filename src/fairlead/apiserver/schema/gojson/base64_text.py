@@ -25,7 +25,7 @@ class IllegalBase64Error(ValueError):
 
 
 def canonical_base64(text: str) -> str:
-    """Decode `text` from base64, encode the bytes again, and return this text without line breaks.
+    """Decode `text` from base64, and return the bytes encoded again, without line breaks.
 
     Raises IllegalBase64Error if `text` is not base64.
     """
