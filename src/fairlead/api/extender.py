@@ -44,9 +44,9 @@ class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
 class FilterResult(msgspec.Struct, frozen=True, rename="pascal"):
     """ExtenderFilterResult: the nodes that remain, and the nodes that the extender rejects.
 
-    If the request contains Node objects, the remaining nodes are Node objects too; otherwise, they
-    are names. On nodes in `failed_and_unresolvable_nodes`, preemption cannot help. If `error` is
-    set, the other fields have no meaning.
+    If the request contains Node objects, the remaining nodes are Node objects too. If the request
+    contains names, the remaining nodes are names. On nodes in `failed_and_unresolvable_nodes`,
+    preemption cannot help. If `error` is set, the other fields have no meaning.
     """
 
     nodes: NodeList | None = None

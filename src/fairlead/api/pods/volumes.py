@@ -83,7 +83,7 @@ def named_claims(pod: Pod) -> Iterator[str]:
 
 
 def all_claims(pod: Pod) -> Iterator[str]:
-    """Yield the names of all claims of the pod in order, including those of ephemeral volumes."""
+    """Yield the claim names of the pod's volumes, in order; ephemeral volumes are included."""
     for volume in pod.spec.volumes:
         if is_claimed(volume):
             yield claim_name(pod, volume)

@@ -322,7 +322,7 @@ def _tokenized(line: str) -> _Token | None:
 
 
 def _scalar(text: str) -> str | None:
-    """Return the YAML `text` as JSON; None unless it is a simple scalar, {} or []."""
+    """Return the YAML `text` as JSON if it is a simple scalar, {} or []; otherwise None."""
     if text in _EMPTY:
         return text
     quoted = _QUOTED.fullmatch(text)

@@ -52,8 +52,8 @@ def is_converted(kind: Kind) -> bool:
 def shown(kind: Kind, obj: Json) -> Json:
     """Return `obj` converted to the served version `kind.api_version`.
 
-    `obj` has the internal version. A custom resource may have any version; it is converted without
-    a webhook, as by the conversion strategy None.
+    `obj` has the internal version. A custom resource may have any version. It is converted by the
+    rules of the conversion strategy None, without a webhook.
     """
     if not is_converted(kind) or obj.get("apiVersion") == kind.api_version:
         return obj

@@ -1,4 +1,4 @@
-"""The defaulter: applies all defaults to an object in stored form.
+"""The defaulter: applies all defaults to a decoded object.
 
 First, an object gets the defaults that `api.facts` states for single fields. Then, if `RULES` has a
 rule for the type of the object, this rule is applied. As in upstream's generated functions, an

@@ -18,11 +18,11 @@ because both of these conditions must hold for a copy:
   first pod.
 - The name of the new pod is a valid DNS label, and the name of its node is a valid node name.
 
-Admission may read other objects. Therefore all templates are dropped when an object changes, unless
-its resource is in `_UNREAD`. Plugins read objects of these resources only for a pod with
-spec.nodeName. Exception: plugins that count pods (`COUNTS_PODS`) read all pods, so they check each
-copy. No template is made while webhooks, policies or quotas are configured, because they may read
-each pod. No template is made for a pod with spec.nodeName or with conditions.
+Admission may read other objects. Therefore all templates are dropped when an object changes.
+Changes of objects whose resource is in `_UNREAD` are ignored, because plugins read these objects
+only for a pod with spec.nodeName. Plugins that count pods (`COUNTS_PODS`) read all pods, so these
+plugins check each copy. No template is made while webhooks, policies or quotas are configured,
+because they may read each pod. No template is made for a pod with spec.nodeName or with conditions.
 """
 
 from __future__ import annotations

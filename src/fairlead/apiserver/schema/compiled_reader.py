@@ -1,8 +1,8 @@
 """Compiles fast decoders for well-formed values.
 
-Each type is compiled into a function that returns the value in stored form or raises UnusualError.
-`decoder` handles all unusual values and produces the error messages. If a compiled function returns
-a value, `decoder` would return the same value.
+Each type is compiled into a function. The function returns the value in the form in which an API
+server stores it, or raises UnusualError. `decoder` handles all unusual values and produces the
+error messages. If a compiled function returns a value, `decoder` would return the same value.
 """
 
 from __future__ import annotations

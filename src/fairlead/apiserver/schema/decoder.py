@@ -54,7 +54,7 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 
 def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
-    """Return `value`, found at `location`, in stored form.
+    """Return `value`, found at `location`, in the form in which an API server stores it.
 
     Adds notes about unknown and duplicate fields to `notes`. Raises TypeMismatchError for a value
     of a wrong type.
@@ -73,7 +73,7 @@ def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
-    """Return the stored form of an empty object of type `schema`.
+    """Return an empty object of type `schema`, in the form in which an API server stores it.
 
     The object is shared, so do not mutate it.
     """
@@ -100,7 +100,7 @@ class _Walk:
         self.mismatch: TypeMismatchError | None = None
 
     def value(self, schema: Schema, value: Any, location: FieldLocation, before: Any = None) -> Any:
-        """Return `value` in stored form.
+        """Return `value` in the form in which an API server stores it.
 
         `before` is the value of an earlier occurrence of the same field; None if there is none.
         Raises TypeMismatchError for a failure that ends the decoding.

@@ -33,10 +33,10 @@ PLANS_MAX: Final = 32
 
 
 def ordered(schema: Schema, value: Any, before: Any = None) -> Any:
-    """Return `value`, of type `schema`, with its members in order; unknown members come last.
+    """Return `value`, of type `schema`, with its members in the order of upstream's encoding.
 
-    `before` is the previous version of `value`, which is in order; None if there is no previous
-    version.
+    Unknown members come last. `before` is the previous version of `value`, whose members are
+    already in this order; None if there is no previous version.
     """
     order = _order_of(schema)
     return value if order is None else order(value, before)

@@ -16,12 +16,12 @@ _ABSENT: Final = object()
 
 
 def changed(schema: Schema, old: Any, new: Any) -> Any:
-    """Return `new` in stored form.
+    """Return `new` in the form in which an API server stores it.
 
-    `old` is already in stored form. A field whose value is the same Python object in `old` and
-    `new` is not decoded again. Raises TypeMismatchError for a value of a wrong type. The path in
-    the error does not start at the root. The path starts at the innermost JSON object that contains
-    the value and also exists in `old`.
+    `old` already has this form. A field whose value is the same Python object in `old` and `new` is
+    not decoded again. Raises TypeMismatchError for a value of a wrong type. The path in the error
+    does not start at the root. The path starts at the innermost JSON object that contains the value
+    and also exists in `old`.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]

@@ -107,7 +107,7 @@ class WriteAheadLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the log contains no change, neither of this run nor of an earlier run."""
+        """Whether no change has been written to the log, in this run or in an earlier run."""
         return self._recorded == 0 and self._file.is_empty
 
     @property

@@ -52,7 +52,7 @@ class DisabledFields:
         self._dropped = _UNSUPPORTED if with_preemption else (*_UNSUPPORTED, *_OF_PREEMPTION)
 
     def admit(self, attributes: AdmissionAttributes, _storage: Storage) -> Json:
-        """Return the object without disabled fields, except for those that the old object has.
+        """Return the object without disabled fields; fields that the old object has are kept.
 
         In the status of a PodGroup, resourceClaimStatuses is dropped even if the old object has it.
         """

@@ -28,7 +28,7 @@ class PersistentVolumeClaimResize:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse to enlarge a claim unless it is bound and its StorageClass allows expansion.
+        """Refuse to enlarge an unbound claim, or a claim whose StorageClass allows no expansion.
 
         Raises ApiError 403.
         """

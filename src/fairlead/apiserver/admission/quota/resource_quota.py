@@ -230,8 +230,8 @@ class _Charge(Struct, frozen=True):
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
         """Return how much the new object adds to the usage of the quota.
 
-        `delta` is the usage of the new object. The usage of `old` is subtracted from it, unless
-        `old` is None or the scopes of the quota exclude `old`.
+        `delta` is the usage of the new object. If `old` is not None and matches the scopes of the
+        quota, the usage of `old` is subtracted from `delta`.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])

@@ -71,8 +71,8 @@ def counted_until(kind: Kind, obj: Json) -> int | None:
     """Return the time (ns since 1970) after which quotas count only `count/pods` for a pod.
 
     Return None for all objects except terminating pods. The time is the pod's deletionTimestamp
-    plus its grace period. A pod that still exists then is probably on a lost node. Such a pod must
-    not prevent the creation of its replacement.
+    plus its grace period. A pod that still exists after this time is probably on a lost node. Such
+    a pod must not prevent the creation of its replacement.
     """
     # upstream: evaluator/core/pods.go:QuotaV1Pod, which adds the grace period to the deletion time
     meta = obj["metadata"]

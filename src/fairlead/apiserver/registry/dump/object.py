@@ -57,7 +57,7 @@ class DumpedTemplate(Protocol):
 
 
 class DumpedObject(msgspec.Struct, frozen=True, gc=False):
-    """A dumped object in stored form (`StoredForm`): its typed view and its text.
+    """A dumped object that loading does not change (see `StoredForm`): its typed view and its text.
 
     `template` is set only if many objects of the dump have similar texts.
     """

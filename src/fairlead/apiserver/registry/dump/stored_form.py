@@ -120,8 +120,9 @@ class StoredForm:
     def has(self, kind: Kind, view: ApiObject, like: ApiObject | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is certainly in stored form.
 
-        The method changes `view`: a part that equals a part of an earlier view is replaced by the
-        earlier Python object. So nothing else may use `view` yet.
+        Loading does not change an object in stored form. The method changes `view`: a part that
+        equals a part of an earlier view is replaced by the earlier Python object. So nothing else
+        may use `view` yet.
 
         `like` is an object in stored form, of the same class as `view`. Parts that a pod shares
         with the pod `like` are not checked again. If `view` is a workload, the pod templates in
@@ -149,11 +150,12 @@ class StoredForm:
         return is_valid and self._has_metadata(kind, view.metadata)
 
     def has_replica(self, pod: Pod) -> bool:
-        """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
+        """Return True if loading would certainly not change `pod`.
 
-        `pod` must be similar to a pod that is in stored form. The metadata may differ in name, uid,
-        resourceVersion and times. The spec may differ in the node, the volumes, and the node to
-        which the affinity pins the pod. The status may differ in all fields except the phase.
+        If the result is False, call `has`. `pod` must be similar to a pod that loading does not
+        change. The metadata may differ in name, uid, resourceVersion and times. The spec may differ
+        in the node, the volumes, and the node to which the affinity pins the pod. The status may
+        differ in all fields except the phase.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:
@@ -170,7 +172,7 @@ class StoredForm:
         )
 
     def has_replicas(self, pods: DumpedReplicas) -> bool:
-        """Return whether all `pods` are in stored form, by the rules of `has_replica`.
+        """Return whether loading would certainly change none of `pods` (see `has_replica`).
 
         The result is also False if names or uids are not unique, or if only some of the pods have a
         node or a start time.

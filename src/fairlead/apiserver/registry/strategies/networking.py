@@ -94,7 +94,7 @@ def _are_of_two_families(ranges: Sequence[str]) -> bool:
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
-    """Yield errors unless the update of a ServiceCIDR keeps all CIDRs and adds at most one."""
+    """Yield errors if an update of a ServiceCIDR changes a CIDR or adds more than one CIDR."""
     # upstream: validation.go:ValidateServiceCIDRUpdate
     had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
     if len(had) > len(has) or len(has) - len(had) > 1:

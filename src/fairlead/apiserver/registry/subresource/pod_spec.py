@@ -63,7 +63,7 @@ def change_ephemeral_containers(
 ) -> WebhookCalls[Json]:
     """Give the pod `old` the ephemeral containers that it has in `view`.
 
-    Arguments, result and errors are as for `resize`.
+    The other arguments, the result and the errors are those of `resize`.
     """
     spec = {"ephemeralContainers": view.get("spec", {}).get("ephemeralContainers", [])}
     change = _SpecChange(EPHEMERAL_CONTAINERS, old, view, spec, check_debugging)

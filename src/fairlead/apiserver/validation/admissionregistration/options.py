@@ -17,8 +17,8 @@ class ValidationOptions(Struct, frozen=True, kw_only=True):
     `require_no_side_effects` refuses webhooks with the side effects Some or Unknown.
     `require_recognized_review_version` refuses webhooks that accept no version of AdmissionReview
     that the API server knows. `require_unique_names` refuses webhooks with equal names.
-    `allow_invalid_selector_values` allows values that no label can have in the matchExpressions of
-    a webhook's selectors.
+    `allow_invalid_selector_values` allows the matchExpressions of a webhook's selectors to contain
+    values that no label can have.
     """
 
     compile_expressions: bool = True
