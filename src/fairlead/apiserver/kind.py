@@ -63,7 +63,7 @@ _SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
 
 
 def subresource(name: str, kind: str) -> Subresource:
-    """Return the subresource that is called `name`, of the kind that is called `kind`.
+    """Return the subresource with the name `name` of the kind with the name `kind`.
 
     Raises KeyError for an unknown subresource.
     """

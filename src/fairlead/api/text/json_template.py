@@ -1,8 +1,8 @@
 """JsonTemplate: a JSON text with placeholders for strings, used to decode similar texts quickly.
 
 The JSON texts of a workload's pods differ only in a few strings: names, addresses, times. Only one
-of these texts is decoded. The value of any other text is a copy of the decoded value in which these
-strings are replaced.
+of these texts is decoded. To get the value of another text, the decoded value is copied, and these
+strings are replaced in the copy.
 
     sample     {"name": "web-x2k", "image": "web:1", "nodeName": "n1"}
     another    {"name": "web-b7q", "image": "web:1", "nodeName": "n3"}

@@ -14,7 +14,7 @@ _WORD: Final = 3  # letters
 def is_misspelling(given: str, known: str) -> bool:
     """Return whether `given` may be a typing error for `known`.
 
-    It may be one if the texts differ only in upper and lower case and in separators, or by one
+    The result is True if the texts differ only in upper and lower case and in separators, or by one
     typing error within a word. A word is a sequence of letters, and a typing error is one of these:
 
     - one letter is added or missing, and it equals the letter before it (`eu-1aa`)

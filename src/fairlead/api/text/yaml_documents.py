@@ -145,9 +145,9 @@ class _OpenCollection:
 class _Builder:
     """Builds one document; `document` is its only entry point.
 
-    `_stack` holds the collections being built, innermost last. `_count` is the number of values
-    built, including those repeated by aliases, so that a document of nested aliases is refused
-    early.
+    `_stack` holds the collections that are being built, innermost last. `_count` is the number of
+    values that were built. A value that an alias repeats is counted again, so that a document of
+    nested aliases is refused early.
     """
 
     def __init__(

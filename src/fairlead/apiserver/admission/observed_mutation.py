@@ -19,8 +19,8 @@ only if all bound pods have the same entry. A hostname entry is never added.
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
 ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,
 is treated like a Deployment. If a pod was resized in place, its requests and limits are ignored.
-Exception: they are used if VerticalPodAutoscaler resized the pod, because its webhook sets the same
-requests and limits in new pods.
+Exception: if VerticalPodAutoscaler resized the pod, the requests and limits are used, because the
+webhook of VerticalPodAutoscaler sets the same values in new pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue

@@ -185,9 +185,10 @@ def _new_rules(rules: Json) -> Json:
 
 
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
-    """Return the fields of `found` that are in `types` (field name -> type) and have that type.
+    """Return the fields of `found` whose names are in `types` and whose values have the right type.
 
-    Field names match regardless of case. Returns {} if `found` is not an object.
+    `types` maps field names to types. Field names match regardless of case. Returns {} if `found`
+    is not an object.
     """
     if not isinstance(found, dict):
         return {}

@@ -1,4 +1,4 @@
-"""Splits long responses into chunks, so that a client that does not read is detected.
+"""Splits long responses into chunks, to detect clients that do not read.
 
 asyncio can pause the writer of a response only between two writes, so the bytes of a single long
 write could stay in the TLS buffer indefinitely. If the response is split and the client does not

@@ -40,8 +40,8 @@ class BodyBudget:
         """Yield a function that counts the bytes of a request body of `user`.
 
         The function takes the size of the body's next part. The function raises TooManyBodiesError
-        if this part would exceed the limit for all bodies of `user` or the limit for all bodies. At
-        the end of the `with` block, the bytes of this body no longer count.
+        if this part would exceed the limit for `user` or the limit for all users together. At the
+        end of the `with` block, the bytes of this body no longer count.
         """
         counted = 0
 

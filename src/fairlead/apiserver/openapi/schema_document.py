@@ -102,7 +102,7 @@ V2: Final = Dialect("#/definitions/", wraps_references=False)
 
 
 class Types(Struct):
-    """A collection of types that also contains every type to which one of them refers.
+    """A collection of types; if it contains a type, it also contains the types that this one uses.
 
     If `described` is True, types and fields have descriptions.
     """

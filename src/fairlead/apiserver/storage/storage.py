@@ -335,9 +335,8 @@ class Storage:
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
         """Store `obj` under the next version; return the stored object.
 
-        `is_arranged` means that the fields of `obj` are already in the order of stored objects, for
-        example because `obj` is a copy of one. Raises ApiError 500 if there is no disk space, or if
-        the object is too large.
+        `is_arranged` means that the fields of `obj` are already in the order of stored objects.
+        Raises ApiError 500 if there is no disk space, or if the object is too large.
         """
         meta = obj["metadata"]
         if self._is_full and (self._is_exhausted or not meta.get("deletionTimestamp")):

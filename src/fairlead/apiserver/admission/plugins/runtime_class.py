@@ -23,8 +23,8 @@ class RuntimeClass:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a new pod gets the fields of its RuntimeClass.
 
-        Raises ApiError 403 if the RuntimeClass does not exist, or if its overhead or node selector
-        conflicts with the pod's.
+        Raises ApiError 403 if the RuntimeClass does not exist, or if the overhead or node selector
+        of the RuntimeClass conflicts with the pod's.
         """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:

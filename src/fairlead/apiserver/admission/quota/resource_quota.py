@@ -84,7 +84,7 @@ class _MatchedQuota(Struct, frozen=True):
         return amounts(self.quota["status"].get("used"))
 
     def without(self, pod: Json) -> _MatchedQuota:
-        """Return the match with the usage of `pod` subtracted, if the quota counts this pod."""
+        """Return this match; if the quota counts `pod`, the usage of `pod` is subtracted."""
         if not is_in_scopes(POD, pod, self.quota["spec"]):
             return self
         freed, used = usage(POD, pod), self.used

@@ -83,8 +83,8 @@ class Conversions:
         """Return the result of `compute`, which may call `in_version`.
 
         `compute` may run several times, so it must have no side effects. Raises
-        ConversionFailedError if `compute` needs too many conversions, or if it does not catch the
-        error of a failed conversion.
+        ConversionFailedError if `compute` needs too many conversions, or if `compute` does not
+        catch the error of a failed conversion.
         """
         for _ in range(CONVERSIONS_MAX):
             try:

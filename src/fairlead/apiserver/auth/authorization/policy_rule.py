@@ -48,7 +48,7 @@ def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -
 def compact_rules(rules: Iterable[Json]) -> list[Json]:
     """Return `rules` in compact form.
 
-    Rules that differ only in their verbs become one rule, which has the verbs of each of them.
+    Rules that differ only in their verbs become one rule with all these verbs.
     """
     # upstream: pkg/registry/rbac/validation/policy_compact.go:CompactRules
     merged: dict[tuple[Any, ...], Json] = {}

@@ -54,8 +54,8 @@ class EncodedObjects:
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
         """Return the stored JSON text of `obj`.
 
-        Return None if the apiVersion in which objects of `kind` are stored differs from that of
-        `kind`. Also return None if `obj` is not the Python object that storage contains.
+        Return None if objects of `kind` are stored in an apiVersion other than `kind.api_version`.
+        Also return None if `obj` is not the Python object that storage contains.
         """
         if is_converted(kind):
             return None

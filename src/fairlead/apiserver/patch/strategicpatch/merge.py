@@ -7,8 +7,8 @@ precedes it in the patch. A new item that comes first in the patch is put at the
 
 If the original lacks a member of the patch, or has a value of another type there, the patch's value
 is used without its nulls and directives. Two kinds of values keep their directives in the result:
-new items of merged lists, and lists and objects that replace a whole list or object of the
-original. These directives are reported as unknown fields when the result is decoded.
+new items of merged lists, and values that replace a whole list or object of the original. These
+directives are reported as unknown fields when the result is decoded.
 
 Example, with the merge key `name` of `containers`:
 

@@ -357,7 +357,7 @@ def _give_versions(loaded: Sequence[Loaded | DumpedReplicas], version: int) -> i
 def _admit(admission: AdmissionControl, loaded: Iterable[Loaded]) -> None:
     """Replace each pod with the pod that admission returns.
 
-    Objects that are not a `_LoadedJson` have already been admitted, so they are skipped. Raises
+    Objects that were not given as JSON have already been admitted, so they are skipped. Raises
     ApiError if a plugin refuses an object.
     """
     for entry in loaded:

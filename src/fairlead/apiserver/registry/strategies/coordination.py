@@ -1,8 +1,8 @@
 """The strategy of Leases.
 
-A simulated kubelet does not write each renewal of its Lease (`api.lease`). A Lease that is read
-therefore gets the time of the last renewal: clients use this time to judge whether a node is alive,
-and how old a dump is.
+A simulated kubelet does not write each renewal of its Lease (`api.lease`). Therefore, a Lease gets
+the time of its last renewal when it is read. Clients use this time to judge whether a node is
+alive, and how old a dump is.
 
 upstream: pkg/registry/coordination/lease/strategy.go,
 pkg/apis/coordination/validation/validation.go:ValidateLeaseSpec

@@ -62,7 +62,7 @@ def check_new_event(obj: Json) -> Causes:
 
 
 def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
-    """Yield an error unless the event is in the namespace of the object that it describes.
+    """Yield an error if the event and the object that it describes are in different namespaces.
 
     An event about a cluster-scoped object must be in one of the namespaces `for_cluster`.
     """
