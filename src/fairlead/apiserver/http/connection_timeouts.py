@@ -7,8 +7,8 @@ uvicorn closes idle connections. This protocol also closes a connection if
     its request has several Host headers, or none in HTTP/1.1                (status 400)
     its request head is incomplete after HEAD_SECONDS_MAX
     its client does not read the response for READING_SECONDS_MAX
-    more than UNREAD_MAX clients have stopped reading their responses, and its client was the first
-        of them to stop, at least UNREAD_SECONDS_MIN ago
+    more than UNREAD_MAX clients have stopped reading their responses; its client was the first to
+        stop, and stopped at least UNREAD_SECONDS_MIN ago
     its client keeps sending a body after the request was refused
 
 upstream: Go's net/http/server.go:readRequest, which has the same texts for status 400 and 431

@@ -2,9 +2,9 @@
 
 Duplicates are dropped, and so are warnings with control characters. A warning can quote a field
 name of the client's object, and a newline in this name would start another header. If the remaining
-warnings have more than 4,096 characters together, each is cut to 256 characters. If their total is
-still too large, the last warnings are dropped. At most WARNINGS_MAX warnings are sent, because some
-clients fail on a response with more than 100 headers.
+warnings have more than 4,096 characters together, each of them is cut to 256 characters. If they
+still have more than 4,096 characters, the last warnings are dropped. At most WARNINGS_MAX warnings
+are sent, because some clients fail on a response with more than 100 headers.
 
 upstream: apiserver/pkg/endpoints/filters/warning.go:AddWarning,
 apimachinery/pkg/util/net/http.go:NewWarningHeader

@@ -11,8 +11,8 @@ pods, except for a few strings of each pod:
     shared          everything else
 
 The first pod goes through all stages of `Store.create`, and becomes a template. Later pods are
-copies of the template with their own strings. A copy equals the pod that the stages would create,
-because both of these conditions must hold for a copy:
+copies of the template with their own strings. A pod is made as a copy only if both of these
+conditions hold, so that the copy equals the pod that the stages would create:
 
 - The manifest (except for the own strings), the user and the field manager are the same as for the
   first pod.

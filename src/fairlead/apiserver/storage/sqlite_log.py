@@ -471,8 +471,8 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, synced: bool) -> Non
 def _require_undamaged(connection: sqlite3.Connection, path: Path) -> None:
     """Check the structure of the whole database, also of pages that `restore` does not read.
 
-    Pages of indexes and free pages are examples of such pages. Without this check, a write would
-    find the damage in such a page, perhaps hours later. The check of 200 MB takes a tenth of a
+    Pages of indexes and free pages are examples of such pages. Without this check, damage in such a
+    page would be found by a write, perhaps hours later. The check of 200 MB takes a tenth of a
     second. Raises SqliteLogError, which names `path`, and sqlite3.Error.
     """
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

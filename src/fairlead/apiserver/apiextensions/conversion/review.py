@@ -84,9 +84,9 @@ def converted_objects(body: bytes, review: Json) -> list[Any]:
 def checked(original: Json, converted: Any, api_version: str) -> Json:
     """Return `converted`, a webhook's conversion of `original` to `api_version`.
 
-    The labels and annotations are those of `converted`. All other metadata is that of `original`.
+    The result has the labels and annotations of `converted`, and all other metadata of `original`.
     Raises ValueError if the version, kind, name, namespace or uid of `converted` is not the
-    expected one, or if its labels or annotations are invalid.
+    expected one. Also raises ValueError if the labels or annotations of `converted` are invalid.
     """
     # upstream: webhook_converter.go:Convert, validateConvertedObject
     if not isinstance(converted, dict):

@@ -2,8 +2,8 @@
 
 Loading a dump (`snapshot_load`) sets defaults in JSON values, and validates these values. The API
 server from which a dump comes has already done this for almost every object. For such an object,
-the view that is decoded from its text equals the view that loading would produce. No JSON value
-needs to be built until the object is read.
+the view that is decoded from its text equals the view that loading would produce. Therefore, no
+JSON value needs to be built until the object is read.
 
 `has` returns True only if loading would neither refuse the object nor change its view. Loading
 consists of `snapshot_load.as_stored` and admission. If the effect is uncertain, `has` returns
@@ -172,7 +172,7 @@ class StoredForm:
         )
 
     def has_replicas(self, pods: DumpedReplicas) -> bool:
-        """Return whether loading would certainly change none of `pods` (see `has_replica`).
+        """Return True if loading would certainly not change any of `pods` (see `has_replica`).
 
         The result is also False if names or uids are not unique, or if only some of the pods have a
         node or a start time.
