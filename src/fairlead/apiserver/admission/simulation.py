@@ -191,7 +191,7 @@ class _Listing(Struct):
     namespaces: frozenset[str] = frozenset()
 
     def observe(self, storage: Storage) -> None:
-        """Record which objects the snapshot lists; `storage` must contain only the snapshot."""
+        """Record which objects the snapshot contains; `storage` must contain only the snapshot."""
         self.accounts = storage.count(SERVICE_ACCOUNT) > 0
         self.runtime_classes = storage.count(RUNTIME_CLASS) > 0
         self.namespaces = frozenset(name for (_, name), _ in storage.stored_items(NAMESPACE))

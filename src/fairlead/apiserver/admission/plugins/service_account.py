@@ -76,7 +76,7 @@ class ServiceAccount(Struct, frozen=True):
         return self._with_account(obj, name, account)
 
     def _admit_later(self, pod: Json, storage: Storage) -> WebhookCalls[Json]:
-        """Return `pod` with the account `default`, after pauses in which it may be created."""
+        """Wait for the account `default` to be created; return `pod` with this account."""
         # upstream: getServiceAccount, with up to ten attempts at intervals of 100 to 200 ms
         account = None
         for _ in range(ATTEMPTS_MAX):

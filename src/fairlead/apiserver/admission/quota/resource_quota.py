@@ -282,7 +282,7 @@ def _scope_selector(scopes: Sequence[Json]) -> Json:
 def _require_scopes(
     kind: Kind, obj: Json, limited: LimitedResource, matched_quotas: list[_MatchedQuota]
 ) -> None:
-    """Raise ApiError 403 unless the quotas in `matched_quotas` have all scopes of `limited`."""
+    """Raise ApiError 403 if a scope of `limited` is in none of the quotas `matched_quotas`."""
     for scope in limited.scopes:
         if not any(
             _has_scope(quota_match.quota["spec"], scope["scopeName"])

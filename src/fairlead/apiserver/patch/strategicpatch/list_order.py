@@ -173,7 +173,7 @@ def _is_same(left: Any, right: Any, key: str) -> bool:
 
 
 def require_keys(items: Iterable[Any], key: str) -> None:
-    """Raise ApiError 500 unless all items are objects with the merge key `key`."""
+    """Raise ApiError 500 if an item is not an object with the merge key `key`."""
     for item in items:
         if not isinstance(item, dict):
             raise wrong_argument(type_name({}), item)
