@@ -206,8 +206,8 @@ def _block(lines: list[str], first: int, column: int) -> tuple[str, int]:
     """Return (text of the literal block, index of the line after it).
 
     `first` is the index of the block's first line, and `column` is the column of its key. Raises
-    _OtherLayoutError if the block does not begin with a line of text. Also raises it if the line
-    after the block is indented more than the key.
+    _OtherLayoutError if the block does not begin with a line of text, or if the line after the
+    block is indented more than the key.
     """
     indentation = len(lines[first]) - len(lines[first].lstrip(" ")) if first < len(lines) else 0
     if indentation <= column or lines[first].isspace():

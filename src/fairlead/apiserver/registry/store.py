@@ -278,10 +278,10 @@ class Store:
         """Store `new` in place of the newest version `old`; return the stored object.
 
         `new` has been decoded. Its status is ignored if the kind has a status subresource and the
-        kind's strategy does not have `updates_status`. If `new` has a resourceVersion or uid, it
-        must equal that of `old`. Raises ApiError 409 if a precondition fails or the object changes
-        while a webhook is called. Raises ApiError 422 or 400 if the object is invalid, and 500 if
-        it is too large to be stored.
+        kind's strategy does not have `updates_status`. If `new` has a resourceVersion or a uid,
+        `old` must have the same one. Raises ApiError 409 if a precondition fails or the object
+        changes while a webhook is called. Raises ApiError 422 or 400 if the object is invalid, and
+        500 if it is too large to be stored.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)

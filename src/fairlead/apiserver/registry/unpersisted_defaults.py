@@ -1,10 +1,11 @@
 """Objects whose defaults are not persisted: their next no-op update stores a new version.
 
 Upstream sets defaults when it decodes the client's object. After that, PrepareForCreate may change
-the object so that defaults are missing. For example, it clears the status of a claim, including the
-default phase. The object is written to etcd without these defaults. Upstream sets them whenever it
-reads the object from etcd, so clients see them. The first update writes them to etcd, even if the
-client changes nothing. The object then gets a new resourceVersion, and watches send an event.
+the object so that defaults are missing. For example, PrepareForCreate clears the status of a claim,
+including the default phase. The object is written to etcd without these defaults. Whenever upstream
+reads the object from etcd, it sets the defaults again, so clients see them. The first update writes
+the defaults to etcd, even if the client changes nothing. The object then gets a new
+resourceVersion, and watches send an event.
 
 upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate compares what is stored;
 pkg/apis/core/v1/defaults.go:SetDefaults_PersistentVolumeClaim and pkg/registry/core/

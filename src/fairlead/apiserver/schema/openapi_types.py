@@ -4,8 +4,8 @@ Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document. The d
 that an API server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`). Only
 `components.schemas` is read. The file adds the types that the generated tables do not have.
 
-A published document sorts fields by name. The document does not contain the protobuf number of a
-field, or the encoding of empty fields. The files in `data/openapi` add these facts as follows:
+A published document sorts fields by name. It contains neither the protobuf numbers of fields nor
+the encoding of empty fields. The files in `data/openapi` add these facts as follows:
 
     order of the fields        the fields are in the order of the Go type; they are encoded in this
                                order
