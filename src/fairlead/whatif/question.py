@@ -224,7 +224,7 @@ def _with_assumed_rules(
 ) -> Verdict:
     """Return `verdict`; if it depends on assumed batch rules, its first sentence says so.
 
-    Other rules can change the verdict only if pods of this scheduler were bound or wait.
+    The verdict depends on these rules only if pods of the batch scheduler were bound or wait.
     """
     if pair.without.batch is None or change.new_batch_config:
         return verdict
@@ -238,7 +238,7 @@ def _with_assumed_rules(
 
 
 def _is_bare(pair: ExperimentPair, effect: Effect) -> bool:
-    """Return whether `effect` changes nothing and leaves nothing to do, so that no step helps."""
+    """Return whether `effect` shows no change and no open work, so that there are no next steps."""
     is_done = not (effect.drain.nodes or pair.awaited or effect.shortages_of_both)
     return effect.is_none and is_done
 
@@ -312,7 +312,10 @@ def _with_next_steps(
 
 
 def _check_arguments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> None:
-    """Raise InputError if an argument of `what_if` has a wrong type, or for too many seeds."""
+    """Raise InputError if an argument of `what_if` has a wrong type.
+
+    Also raise InputError if there are too many seeds.
+    """
     require_type("what_if", "snapshot", snapshot, Snapshot)
     require_type("what_if", "change", change, ClusterChange)
     require_type("what_if", "conditions", conditions, Conditions)
@@ -446,7 +449,10 @@ def _overcommitted_note(before: RunOutcome, after: RunOutcome) -> Iterator[str]:
 
 
 def _type_note(after: RunOutcome) -> Iterator[str]:
-    """Yield a note about NodePools from which Karpenter creates no nodes for lack of a type."""
+    """Yield a note about NodePools whose requirements no instance type meets.
+
+    Karpenter creates no nodes from these NodePools.
+    """
     pools = {} if after.autoscaling is None else after.autoscaling.pools_without_types
     if pools:
         which, them = ("NodePool", "it") if len(pools) == 1 else ("NodePools", "them")
@@ -459,10 +465,10 @@ def _type_note(after: RunOutcome) -> Iterator[str]:
 
 
 def _expiry_note(snapshot: Snapshot, before: RunOutcome) -> Iterator[str]:
-    """Yield a note about nodes that Karpenter deletes even without the change, as they expire.
+    """Yield a note about expired nodes, which Karpenter deletes even without the change.
 
     If the dump lacks the NodeClaim of a node, the expireAfter of the NodePool is assumed. The note
-    says how many nodes this concerns. `before` is the run without the change.
+    states the number of such nodes. `before` is the run without the change.
     """
     found = before.autoscaling
     gone = () if found is None else (*found.earlier, *found.transitions)
@@ -605,7 +611,7 @@ def _undrained_without_change(effect: Effect) -> list[str]:
 
 
 def _no_room_in_quotas(effect: Effect) -> Iterator[str]:
-    """Yield a note for each quota that admits replacements of pods, but no more pods."""
+    """Yield a note for each quota that admits replacements of pods, but no additional pods."""
     found = [one for one in effect.refused_workloads if not one.replacements_refused]
     for reason, rows in by_reason(found).items():
         which = listed([str(one.workload) for one in rows], 3)
@@ -781,7 +787,7 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
 def _runtimes(
     snapshot: Snapshot, of_file: tuple[StatedRuntime, ...], outcome: RunOutcome
 ) -> Runtimes:
-    """Return the runtimes `of_file`; if pods wait at the end, add the runtimes in the dump."""
+    """Return the runtimes `of_file`; if pods wait at the end of the run, add those in the dump."""
     if not any(one.until is None for one in outcome.waits):
         return Runtimes(of_file)
     return runtimes_in(snapshot.manifests, of_file)
@@ -897,9 +903,10 @@ def _order_note(
 ) -> Iterator[str]:
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
-    To find out, the change is simulated again with these objects in reverse order. This second
-    simulation happens only if pods are preempted, stay pending or cannot be created in `effect`.
-    Otherwise, pods do not compete for room or quotas. `runs` are the runs of `pair`.
+    The function simulates the change again with these objects in reverse order, and compares the
+    outcomes. This second simulation happens only if pods are preempted, stay pending or cannot be
+    created in `effect`. Otherwise, pods do not compete for room or quotas. `runs` are the runs of
+    `pair`.
     """
     groups = arriving_together(pair.changed.steps)
     found = effect.difference

@@ -1,7 +1,7 @@
 """Places the waiting pods of a snapshot, as the scheduler would before any new pod arrives.
 
-`place_waiting_pods` places the pods that can start now. `place_waiting_gangs` places further pods
-to keep room for them: the members of gangs, which start only together.
+`place_waiting_pods` places the pods that can start now. `place_waiting_gangs` then places members
+of gangs to keep room for them, although the members of a gang can start only together.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 class WaitingPodCounts(Struct):
     """Counts of the waiting pods of a snapshot: `placed` pods, and pods still `without_node`.
 
-    After a change of the cluster, new pods of the change can be among them.
+    If the cluster was changed first, the waiting pods can include new pods of the change.
 
-    `preempted` is the number of running pods that were preempted. `lost` is the number of these
+    `preempted` is the number of running pods that were preempted. `lost` is the number of preempted
     pods that have no node at the end.
     """
 
@@ -110,9 +110,9 @@ class WaitingGang(Struct, frozen=True):
 def place_waiting_gangs(model: ClusterModel) -> list[WaitingGang]:
     """Place the waiting members of gangs in the model as far as they fit, without preemption.
 
-    The gangs are those of the batch scheduler, and those for which `place_waiting_pods` found too
-    little room. Gangs that fit as a whole come before the others. Return the gangs of which at
-    least one waiting member fits.
+    The function places members of the batch scheduler's gangs, and of the gangs for which
+    `place_waiting_pods` found too little room. Gangs that fit as a whole come before the others.
+    Return the gangs of which at least one waiting member fits.
     """
     gangs: dict[str, list[PodInfo]] = defaultdict(list)
     for pod in model.waiting_pods(with_batch=True):

@@ -61,7 +61,7 @@ class ReplayResult(Struct, frozen=True):
 
     `preemptions` are the recorded preemptions, in the order of the history. `unknown_nodes`
     contains the node name of each placement on an unknown node. A node is unknown if the history
-    contains no Node object for it at that time.
+    contains no Node object of that name at the time of the placement.
     """
 
     source: str

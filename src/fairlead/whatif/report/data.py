@@ -109,7 +109,11 @@ class PreemptionRow(TypedDict, total=False):
 
 
 class EvictionRow(TypedDict, total=False):
-    """A pod evicted from `node`, with the reason; `to` has the same meaning as in PreemptionRow."""
+    """A pod evicted from `node`, with the reason.
+
+    `to` is the pod's node at the end of the run. If the pod has no node, `to` is a word that says
+    why, such as `pending`.
+    """
 
     t_s: float
     pod: Required[str]

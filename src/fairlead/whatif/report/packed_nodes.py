@@ -31,7 +31,7 @@ _PodKey = tuple[str, Any, _Amounts]
 
 
 class NodeSide(Struct, frozen=True):
-    """The `nodes` at the end of one run, and their `history`, None if it is unknown."""
+    """The `nodes` at the end of one run, and the `history` of the run; None if it is unknown."""
 
     nodes: Sequence[NodeRow]
     history: HistoryRows | None = None
@@ -215,7 +215,7 @@ def _differing_pods(
 ) -> Iterator[tuple[str, _PodKey, bool]]:
     """Yield (node, key of a pod, flag) for each pod that is on the node in only one of the runs.
 
-    The flag says whether this run is the run of `before`.
+    The flag is True if the pod is on the node in the run `before`.
     """
     shared = {id(node) for node in after} & {id(node) for node in before}
     sides = [

@@ -18,7 +18,7 @@ SAMPLES_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX
 
 
 def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the time line with only the samples of `kept_samples`.
+    """Return the time line with only the samples that `kept_samples` selects.
 
     `recorded` in the result is the original number of samples.
     """

@@ -63,14 +63,14 @@ class RunControllers(Struct, frozen=True):
         return self._is_working(now) or bool(self._removal_times(now))
 
     def awaited_removals(self, now: Instant) -> tuple[Instant, ...]:
-        """Return when the node autoscaler may remove nodes.
+        """Return the times from which the node autoscaler may remove nodes.
 
         The result is () if any controller also waits for another time.
         """
         return () if self._is_working(now) else self._removal_times(now)
 
     def _removal_times(self, now: Instant) -> tuple[Instant, ...]:
-        """Return the times from which the node autoscaler may remove nodes that it keeps now."""
+        """Return the times from which the node autoscaler may remove nodes that must stay now."""
         if self.karpenter is not None:
             return self.karpenter.removal_times
         return () if self.autoscaler is None else self.autoscaler.removal_times(now)

@@ -12,14 +12,15 @@ AttemptLimit: if a plugin rejects two pods after a node was selected for them, e
 the other pod. While the active queue is empty, pods are retried without backoff, so time never
 advances. A run is refused if a pod fails too often at one instant. The limit is ATTEMPTS_MAX plus
 ATTEMPTS_PER_OBJECT times the number of nodes and pods. The limit depends on the number of nodes and
-pods, because each change of a node or pod can wake the pod.
+pods, because each change of a node or pod can wake the failed pod.
 
-EvictionLimit: if the template of a workload names a node with a NoExecute taint, and tolerates the
-taint for no time, each new pod is evicted at once and replaced a moment later. A virtual second can
-then take longer than a real second. A run is refused if the pods of a workload are evicted too
-often for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times
-the number of its pods. This number includes the pods that are evicted at the same instant, because
-they might not have been replaced yet. Slower loops appear only in the result (`eviction_loops`).
+EvictionLimit: if the template of a workload names a node with a NoExecute taint, and the
+tolerationSeconds for the taint are 0, each new pod is evicted at once and replaced a moment later.
+A virtual second can then take longer than a real second. A run is refused if the pods of a workload
+are evicted too often for the same reason within a minute. The limit is EVICTIONS_MAX plus
+EVICTIONS_PER_POD times the number of the workload's pods. This number includes the pods that are
+evicted at the same instant, because their replacements might not exist yet. Slower loops appear
+only in the result (`eviction_loops`).
 """
 
 from __future__ import annotations

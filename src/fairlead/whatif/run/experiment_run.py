@@ -560,8 +560,8 @@ class ExperimentRun:
     def _refuses_drain(self, check: DrainCheck, store: Store, now: Instant) -> bool:
         """Return whether kubectl refuses to drain the node of `check` because of its pods.
 
-        The first call checks the nodes of all drains, because evictions begin after it. Pods that
-        the other steps of this instant delete do not count.
+        The first call checks the nodes of all drains, because evictions begin right after the first
+        call. Pods that other steps delete at the same instant do not count.
         """
         if self._kubectl_drain is NO_DRAIN:
             checks = (one.drain_check for one in self._experiment.steps)
@@ -682,7 +682,10 @@ class ExperimentRun:
         return not self._recorder.outage.is_waiting(now)
 
     def _awaited_removals(self) -> tuple[Instant, ...]:
-        """Return when nodes may be removed; () if the run also waits for other times."""
+        """Return the times from which nodes may be removed.
+
+        The result is () if the run also waits for other times.
+        """
         now = self._world.now
         is_at_rest = self._done == self._scheduled and self._is_unchanged(now)
         return self._controllers.awaited_removals(now) if is_at_rest else ()
@@ -788,7 +791,7 @@ class ExperimentRun:
         )
 
     def _errors(self, resizes: Mapping[str, str], since: Instant) -> Iterator[ObjectError]:
-        """Yield the errors at the end: of Jobs, of unfinished `resizes`, and those of all objects.
+        """Yield the errors at the end: of failed Jobs, unfinished `resizes` and other objects.
 
         `resizes` maps the keys of pods to the reasons why their resizes are deferred, or to "" if
         the kubelet has not decided yet. A deleted Job counts if it failed at `since` or later.
@@ -922,10 +925,10 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A starving workload is left out if its pods were displaced at most ROUNDS_MAX times each, on
-        average over the wanted pods. This small number of displacements need not be a loop. For
-        example, a rolling update of another workload can displace each pod once, and a later outage
-        of a zone can displace it once more.
+        A starving workload is left out if the number of displacements of its pods is at most
+        ROUNDS_MAX times the number of pods that it wants. So few displacements need not be a loop.
+        For example, a rolling update of another workload can displace each pod once, and a later
+        outage of a zone can displace it once more.
         """
         recorder = self._recorder
         found = (
@@ -1107,7 +1110,8 @@ class ExperimentRun:
 def _is_deleted_since(begin: Instant, metadata: Json) -> bool:
     """Return whether an object with `metadata` terminates, and began to do so at `begin` or later.
 
-    A deletion timestamp has whole seconds.
+    A deletion timestamp has whole seconds. If the deletion may have begun less than a second before
+    `begin`, the result is also True.
     """
     stated = text(metadata, "deletionTimestamp")
     grace = seconds(number(metadata, "deletionGracePeriodSeconds"))

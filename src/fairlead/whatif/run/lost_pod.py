@@ -66,7 +66,7 @@ def lost_pods(
 
 
 class _LossExplainer(Struct, frozen=True, dict=True):
-    """Determines the cause of a loss from the recorder's state at the end of the run."""
+    """Determines why a pod does not run again, from the recorder's state at the end of the run."""
 
     recorder: OutageRecorder
     ends: Mapping[str, PodEnd]

@@ -6,8 +6,8 @@ a run with such a change ends with a trial (a dry run) for each workload that th
 Runs with other changes make no trials.
 
 The trial creates one more pod. If this pod is refused, a second trial creates the replacement of a
-pod that has ended: a quota may have room for the replacement, because it does not count the old
-pod.
+pod that has ended: a quota may have room for the replacement, because the quota does not count the
+ended pod.
 
 Workloads of built-in kinds are tried. A ReplicaSet with pods is tried instead of its Deployment. A
 Deployment without such a ReplicaSet is tried itself.
@@ -64,7 +64,8 @@ def refused_workloads(
     """Return the workloads of `tried` whose next pods would be refused now, sorted.
 
     `jobs` are the Jobs that have not finished; other Jobs create no pods. `pods` returns the
-    existing pods of the given workloads, as `Recorder.pods_of` does. The store keeps its objects.
+    existing pods of the given workloads, as `Recorder.pods_of` does. The trials do not change the
+    store.
     """
     owners = [one for one in _owners(world, tried) if one.kind is not JOB or one.job in jobs]
     limited = {one["metadata"]["namespace"] for one in world.store.list(RESOURCE_QUOTA)}
@@ -216,9 +217,10 @@ def _present_pods(rows: Iterable[tuple[WorkloadRef, str, Pod, str]]) -> Mapping[
 
 
 def refusal_of(world: SimulatedWorld, manifest: Json, replaced: Json | None) -> str:
-    """Return why the API server refuses the pod `manifest`, without its name; "" if it does not.
+    """Return why the API server refuses the pod `manifest`; "" if it does not refuse the pod.
 
-    `replaced` is an existing pod that ends before; None if all pods stay.
+    The returned text leaves out the name of the pod. `replaced` is an existing pod that ends before
+    the new pod is created; None if all existing pods stay.
     """
     user = None
     if has_dynamic_admission(world.store.storage):

@@ -74,10 +74,11 @@ def outage_outcome(
 
 
 def _pod_samples(recorder: OutageRecorder, lost: Iterable[LostPod]) -> Iterator[AffectedPodSample]:
-    """Yield the recorder's samples of the affected pods, without ended pods that are not needed.
+    """Yield the recorder's samples of the affected pods, with corrected numbers of down pods.
 
-    The recorder counts such a pod as down, because only the end of the run shows whether the pod's
-    workload still needs the pod.
+    The recorder counts each ended pod as down, because only the end of the run shows whether the
+    pod's workload still needs the pod. The corrected numbers leave out the pods that the workload
+    does not need.
     """
     unneeded = (recorder.affected[one.pod].ended_at for one in lost if not one.cause.is_loss)
     ends = sorted(at for at in unneeded if at is not None)

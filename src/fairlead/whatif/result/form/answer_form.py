@@ -1,4 +1,7 @@
-"""AnswerForm: the fields that all answers have. Each form adds the fields of its kind."""
+"""AnswerForm: the fields that all answers have.
+
+The form of each kind of answer adds the fields of that kind.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The rows that the answers about drained nodes share, and the form of each of these answers.
 
-These are the answers of `fairlead drain-plan`, `upgrade-check` and `consolidate`.
+The answers about drained nodes are those of `fairlead drain-plan`, `upgrade-check` and
+`consolidate`.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class PendingReasonForm(Struct, forbid_unknown_fields=True):
 
 
 class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload with pods that have a node, but are not ready for the same reason."""
+    """A workload and one reason why some of its pods have a node, but are not ready."""
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of pods of the workload with this reason")]
@@ -55,7 +55,7 @@ class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
 
 
 class UnreadyReasonForm(Struct, forbid_unknown_fields=True):
-    """A reason why pods with a node are not ready, with the pods of all workloads."""
+    """A reason why pods that have a node are not ready; the pods of all workloads are counted."""
 
     workloads: Annotated[
         int, about("number of workloads with pods that are not ready for this reason")
@@ -140,7 +140,7 @@ class ReturningNodeForm(Struct, forbid_unknown_fields=True):
 
 
 class ReturningReasonForm(Struct, forbid_unknown_fields=True):
-    """A reason why nodes take no new pods, and the pods that they could run otherwise."""
+    """A reason why nodes take no new pods, and the pods that these nodes could otherwise run."""
 
     nodes: Annotated[int, about("number of nodes with this reason")]
     node: Annotated[str, about("the first of these nodes, and the number of other nodes")]

@@ -10,7 +10,7 @@ from fairlead.whatif.result.form.answer_form import AnswerForm, about
 
 
 class AgreementForm(Struct, forbid_unknown_fields=True):
-    """How many of the recorded pods agree, or differ, in one way with the simulation."""
+    """A kind of agreement or difference between record and simulation, and its number of pods."""
 
     agreement: Annotated[str, about("the kind of agreement, such as `same` or `lower`")]
     pods: Annotated[int, about("number of pods")]

@@ -29,10 +29,10 @@ _KARPENTER: Final = "karpenter.sh"
 
 
 def kept_setting_notes(experiment: Experiment, store: Store) -> Iterator[str]:
-    """Yield a note about the objects of `experiment` whose settings differ in `store`.
+    """Yield a note about the objects of `experiment` whose settings the run has changed.
 
-    `experiment` has a node autoscaler. `store` has the objects at the end of the run. Deleted
-    objects are left out.
+    The simulated node autoscaler of `experiment` ignores these changes. `store` has the objects at
+    the end of the run. Deleted objects are left out.
     """
     changed = list(_changed(experiment, store))
     if not changed:

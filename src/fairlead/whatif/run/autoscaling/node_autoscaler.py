@@ -87,10 +87,10 @@ def autoscaling_outcome(
 
 
 def _by_original(found: Mapping[str, Value], pods: Mapping[str, Pod]) -> dict[str, Value]:
-    """Return `found`, with the key of the original instead of the key of each pod, sorted.
+    """Return `found` with the keys of original pods instead of the keys of replacements, sorted.
 
-    `found` is by the key of the pod; `pods` has these pods. The pods of an outcome are listed under
-    the keys of their originals, too.
+    The keys of `found` are keys of pods, and `pods` maps these keys to the pods. If a pod replaces
+    another pod, an outcome lists it under the key of the original pod.
     """
     keys = {key: original_key(pods[key]) if key in pods else key for key in found}
     return {keys[key]: found[key] for key in sorted(found, key=lambda key: (keys[key], key))}
@@ -163,8 +163,8 @@ def karpenter_outcome(
 def _kept_nodes(karpenter: Karpenter, now: Instant) -> dict[str, str]:
     """Return {node: why Karpenter does not remove it}, sorted by name.
 
-    Karpenter states some reasons for the NodeClaim of a node, some for the node. A NodeClaim counts
-    under its own name only as long as it has no node.
+    Karpenter states some reasons for a node, and others for the NodeClaim of the node. If a
+    NodeClaim has no node yet, the name of the NodeClaim is used instead.
     """
     claims = karpenter.cluster.node_claims
     found: dict[str, str] = {}
@@ -177,7 +177,7 @@ def _kept_nodes(karpenter: Karpenter, now: Instant) -> dict[str, str]:
 def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> tuple[str, ...]:
     """Return a note about the nodes that Karpenter's budgets protect at `now`, the run's end.
 
-    Return () if they protect no node.
+    Return () if the budgets protect no node.
     """
     awaited = karpenter.awaited_budgets(now)
     if awaited is None:

@@ -149,7 +149,7 @@ def nodes_in(manifests: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
 def allocations(
     nodes: Iterable[NodeEnd], before: Mapping[str, int], offered_before: Mapping[str, int]
 ) -> tuple[ResourceAllocation, ...]:
-    """Return the allocation of each resource of `nodes`, except virtual nodes.
+    """Return the allocation of each resource of `nodes`; virtual nodes do not count.
 
     The allocations are sorted by `resource_rank`. `before` contains the requests at the start, and
     `offered_before` contains the allocatable amounts at the start.

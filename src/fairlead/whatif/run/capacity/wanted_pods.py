@@ -78,11 +78,11 @@ def _is_created_again(pod: Pod) -> bool:
 def incomplete_workloads(
     store: Store, pods: Iterable[PodEnd], paused: Iterable[ObjectRef]
 ) -> Iterator[WorkloadRef]:
-    """Yield the workloads that may wait, and have fewer of the `pods` than they want.
+    """Yield the StatefulSets and the paused Deployments that have fewer pods than they want.
 
-    Two kinds of workloads may wait. The StatefulSets in `store` may wait for a pod that is not
-    ready. The `paused` Deployments create no ReplicaSet. A workload is yielded even if none of its
-    pods changed during the run.
+    Such a StatefulSet may wait for a pod that is not ready. A Deployment in `paused` creates no
+    ReplicaSet. `pods` are the existing pods. A workload is yielded even if none of its pods changed
+    during the run.
     """
     wanted = dict[WorkloadRef, int]()
     for one in store.list(STATEFUL_SET):

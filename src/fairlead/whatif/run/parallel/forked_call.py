@@ -50,8 +50,8 @@ def in_children(
     """Yield the results of `calls` in their order; each call is made in a forked process.
 
     At most `usable_cores()` of these processes run at the same time. If the caller closes the
-    iterator early, the running processes are killed. Results and `shared` are as in
-    `in_child`.
+    iterator early, the running processes are killed. The results may refer to objects in `shared`,
+    which are not sent (`in_child`).
     """
     # The index is made before the fork. In the forked process, counting a reference to each object
     # would copy the memory of all objects.
@@ -251,7 +251,7 @@ class _Successors(Generic[Item, Result]):
     def start(self) -> None:
         """Fork the next process, if calls are left.
 
-        The present process, which has made its calls, is ended before.
+        Before that, end the present process, which has made its calls.
         """
         with _signals_deferred() as mask:
             if self._process is not None:

@@ -87,8 +87,8 @@ class RunPair(Struct, frozen=True):
     def outcome_of(self, experiment: Experiment, phase: str, progress: Progress) -> RunOutcome:
         """Return the outcome of another experiment with this cluster.
 
-        The kept start is used if there is one and `experiment` starts alike. `phase` is the name in
-        the progress display. Raises InputError.
+        If `started` is not None and `experiment` starts in the same way, the started run is
+        continued. `phase` is the name in the progress display. Raises InputError.
         """
         if self.started is not None:
             progress.begin(phase, 0)
@@ -124,8 +124,8 @@ def run_pair(
     that run in a reporter that logs decisions. Raises InputError.
 
     If `keeps_start` is set and the cluster is large, the result has the started run if possible.
-    The run with the change then takes place in a forked process, too. With a log, the started run
-    is not kept.
+    The run with the change then takes place in a forked process, too. If `command_log` or `logging`
+    is given, the started run is not kept.
     """
     if without.steps_begin is None and vary(without.loads):
         rest = run_experiment(without, WITHOUT, progress).outcome.rest

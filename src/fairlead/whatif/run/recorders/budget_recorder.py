@@ -123,7 +123,7 @@ class BudgetRecorder(Struct):
         self._lose(pod, why, at)
 
     def collected(self, pod: Pod, at: Instant) -> None:
-        """Record the loss of `pod` with its node as a breach of each budget that forbids it."""
+        """Record a breach of each budget that does not allow the loss of `pod` with its node."""
         self._lose(pod, NODE_DELETED, at)
 
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:
@@ -225,15 +225,15 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tuple[int, int]:
     """Return the lowest number of healthy pods, and how many the budget needed then.
 
-    If a scale-up or a scale-down changes the needed number, both numbers are from the instant with
-    the greatest shortage. If there is no shortage, both are from the instant with the fewest
-    healthy pods beyond the needed number. Numbers from different instants could show a shortage
-    that never existed: the needed number at a peak, and the healthy pods after it. `_counting`
-    explains `highest`.
+    If the needed number changes, for example by a scale-up, both results are from the instant with
+    the greatest shortage. If there is never a shortage, both results are from the instant with the
+    smallest surplus of healthy pods. The needed number of one instant must not be compared with the
+    healthy pods of another instant, because this could show a shortage that never existed.
 
-    `are_new` is set if the budget has no pod at first. If so, only the statuses that `_counting`
-    yields are considered (or the last status if `_counting` yields nothing), because a budget does
-    not protect pods that have not started yet.
+    `highest` is the highest number of healthy pods before `statuses`. `are_new` is set if the
+    budget has no pod at first. If so, only the statuses that `_counting` yields are considered (or
+    the last status if `_counting` yields nothing), because a budget does not protect pods that have
+    not started yet.
     """
     counting = list(_counting(statuses, highest))
     if are_new:

@@ -149,7 +149,7 @@ class GangRecorder:
             self._touched[ref.uid] = gang
 
     def _count_broken(self, now: Instant) -> None:
-        """Count the gangs that the preemptions before `now` left incomplete.
+        """Count the gangs that are incomplete because of preemptions before `now`.
 
         Preemptions at `now` itself are counted by the first call at a later instant, because more
         preemptions may follow at `now`.

@@ -602,10 +602,10 @@ class OutageRecorder(Struct):
             self._by_key.pop(self.replacements.key_of(pod), None)
 
     def _mark_affected(self, key: str, pod: Pod) -> None:
-        """Mark `pod`, whose key is `key`, as affected, unless it has ended.
+        """Mark `pod`, whose key is `key`, as affected.
 
-        Two kinds of pods are not marked: pods of left-out nodes (`leave_out`), and pods that were
-        replaced before the run (`_was_replaced`).
+        Three kinds of pods are not marked: pods that have ended, pods of nodes that the recorder
+        ignores (`leave_out`), and pods that were replaced before the run (`_was_replaced`).
         """
         node = pod.spec.node_name
         if node in self._left_out or is_terminal(pod) or self._was_replaced(pod):
@@ -628,8 +628,8 @@ class OutageRecorder(Struct):
     def _was_replaced(self, pod: Pod) -> bool:
         """Return whether `pod` was deleted before the run, and no controller waits for its end.
 
-        If so, the owner of the pod, if any, created the replacement before the run, under another
-        name.
+        If this is true and the pod has an owner, the owner created the replacement before the run,
+        under another name.
         """
         if not is_terminating(pod):
             return False
@@ -728,7 +728,8 @@ class OutageRecorder(Struct):
 def _state_of(node: Node, *, is_silent: bool, is_ready: bool) -> NodeState:
     """Return the state of `node` according to its taints and conditions.
 
-    `is_silent` is set if its kubelet does not report, `is_ready` if it is Ready or is starting.
+    `is_silent` means that the node's kubelet does not report. `is_ready` means that the node is
+    Ready or is starting.
     """
     if any(t.key in _FAILURE_TAINTS and t.effect == NO_EXECUTE for t in node.spec.taints):
         return NodeState.TAINTED
@@ -740,6 +741,6 @@ def _state_of(node: Node, *, is_silent: bool, is_ready: bool) -> NodeState:
 
 
 def _is_in_same_phase(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod have the same phase, and both or none terminates."""
+    """Return whether two versions of a pod agree in their phase and in whether they terminate."""
     is_same = before.status.phase == after.status.phase
     return is_same and is_terminating(before) == is_terminating(after)

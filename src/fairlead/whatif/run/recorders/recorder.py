@@ -485,7 +485,7 @@ class Recorder(Struct):
         self.outage.replace_pod(before, pod)
 
     def _observe_conditions(self, one: Pod, key: str, track: PodTrack) -> None:
-        """Record a change of `one`, whose key is `key`: only its status differs, but not its phase.
+        """Record that the status of `one`, whose key is `key`, has changed, but not its phase.
 
         `track` is the pod's track.
         """
@@ -770,17 +770,17 @@ class Recorder(Struct):
         return all(one is not None and one.state != PENDING for one in tracks)
 
     def scheduler_names(self, begin: Instant) -> set[str]:
-        """Return the schedulerNames of pods that were bound at or after `begin` or still wait."""
+        """Return the schedulerNames of pods that still wait or were bound at `begin` or later."""
         made = self._tracks.made() if self.counts.has_pending() else ()
         waiting = (one.pod for _, one in made if one.state == PENDING)
         bound = (pod for pod, _, until in self._bound if until >= begin)
         return {pod.spec.scheduler_name for pod in (*bound, *waiting)}
 
     def waits(self, begin: Instant) -> list[PodWait]:
-        """Return the waits of pods that were bound at or after `begin` or still wait.
+        """Return the waits of pods that still wait or were bound at `begin` or later.
 
-        A wait that began before `begin` counts from `begin`. Pods of DaemonSets and static pods
-        are left out.
+        A wait that began before `begin` counts from `begin`. Pods of DaemonSets and static pods are
+        left out.
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
@@ -837,7 +837,7 @@ class Recorder(Struct):
         - The kubelet of the node does not answer.
         - The kubelet cannot stop the pod (`StuckPods`).
         - The grace period of the pod is not over.
-        - The pod has ended, but a finalizer that no controller of Kubernetes removes keeps it.
+        - The pod has ended, but it has a finalizer that no controller of Kubernetes removes.
         - Karpenter does not evict the pod.
 
         Pods of DaemonSets and static pods are left out. When a simulated Karpenter drains a node,

@@ -129,8 +129,9 @@ class WorkloadRecorder(Struct):
         """Return the facts of `pod`, which all its replicas share.
 
         The workload of a pod with a controller depends only on its namespace, labels and owner
-        references. Replicas share the objects of the latter two. The kept metadata keeps these
-        objects alive, so their ids are unique.
+        references. The replicas of one owner share the objects that contain the labels and the
+        owner references. The recorder keeps the metadata, so these objects stay alive and their ids
+        are unique.
         """
         meta = pod.metadata
         key = id(meta.labels), id(meta.owner_references), meta.namespace
