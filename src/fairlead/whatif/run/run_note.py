@@ -84,11 +84,11 @@ def held_namespaces(
 def missing_class_notes(
     store: Store, initial: Iterable[Manifest], pending: Iterable[Pod]
 ) -> Iterator[str]:
-    """Yield a note if unbound claims of `pending` pods name StorageClasses missing in `store`.
+    """Yield a note if unbound claims of `pending` pods name StorageClasses that `store` lacks.
 
     The scheduler says only that such a pod has unbound immediate claims. If a class is among the
-    `initial` objects, the change deleted it. Any other class may exist in the cluster, although the
-    dump lacks it. So the note says how to add the class.
+    `initial` objects, the change deleted the class. Any other class may exist in the cluster,
+    although the dump lacks it. So the note says how to add the class.
     """
     claims: dict[str, list[str]] = {}
     for pod in pending:

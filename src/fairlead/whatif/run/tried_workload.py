@@ -52,7 +52,11 @@ _WORKLOADS: Final = (
 
 
 class TriedWorkloads(Struct, frozen=True):
-    """The workloads whose next pods are tried: all, those in `namespaces`, or those in `named`."""
+    """The workloads for which a trial creates the next pod.
+
+    These are all workloads if `is_all` is set, or else the workloads in `namespaces` and in
+    `named`.
+    """
 
     is_all: bool = False
     namespaces: frozenset[str] = frozenset()
@@ -71,8 +75,9 @@ class TriedWorkloads(Struct, frozen=True):
 class _ParamRef(Struct, frozen=True):
     """The paramRef of a policy's binding: it says which objects are parameters of the policy.
 
-    If the paramRef has a selector, `name` is "": any object may be a parameter, because the change
-    may alter its labels. If `namespace` is "", the parameters for a pod are in the pod's namespace.
+    If the paramRef has a selector, `name` is "": each object may be a parameter, because the change
+    may alter the labels of the object. If `namespace` is "", the parameters for a pod are in the
+    pod's namespace.
     """
 
     group: str
@@ -91,11 +96,13 @@ class _ParamRef(Struct, frozen=True):
 def tried_workloads(
     written: Collection[Manifest], deleted: Collection[Manifest], present: Iterable[Manifest]
 ) -> TriedWorkloads | None:
-    """Return the workloads whose next pods a change may cause to be refused; None if there is none.
+    """Return the workloads whose next pods may be refused because of a change, or None.
 
     `written` and `deleted` are the objects that the change writes and deletes, and `present` are
-    the objects before the change. A changed workload may create its next pod only later, for
-    example because its pods are updated when they are deleted.
+    the objects before the change. The result includes each workload that the change writes, because
+    the workload may create its next pod only later. For example, a StatefulSet with the strategy
+    OnDelete creates a new pod only when an old pod is deleted. The result is None if the change can
+    cause no refusal.
     """
     namespaces, named = set[str](), set[WorkloadRef]()
     param_refs = list(_param_refs(present))

@@ -216,7 +216,8 @@ class _NumberedEvent:
         """Yield the steps of this event. Raises InputError.
 
         `deleted` contains the objects in `inventory` that earlier events delete. This method adds
-        the objects that this event deletes, and removes the objects that it creates again.
+        the objects that this event deletes to `deleted`. It removes from `deleted` the objects that
+        this event creates again.
         """
         if self._event.create is not None:
             self.originals = self._originals(self._event.create, inventory)
@@ -248,8 +249,8 @@ class _NumberedEvent:
     def with_later_nodes(self, step: ScriptedStep) -> ScriptedStep:
         """Return a copy of `step` that also ends the outage of later nodes.
 
-        `step` ends the outage of this event. Later nodes are nodes that the outage affects, and
-        that were created during the run.
+        `step` ends the outage of this event. A later node is a node that was created during the
+        run, and that the outage affects.
         """
         return replace(step, commands_for=partial(self._end_for, step.commands))
 

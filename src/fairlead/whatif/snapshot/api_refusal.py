@@ -14,9 +14,9 @@ from fairlead.whatif.snapshot.manifest import Manifest
 def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
     """Return an InputError about the manifest in `manifests` that the API server refused.
 
-    The API server's error about a value of a wrong type names no object. For such an error, the
-    first of `manifests` with such a value is named. If `refused` is about no object in `manifests`,
-    the InputError names only `source`.
+    The API server's error about a value of a wrong type names no object. In this case, the
+    InputError names the first of `manifests` that has a value of a wrong type. If `refused` is
+    about no object in `manifests`, the InputError names only `source`.
     """
     if refused.kind is None:
         return _first_wrong_type(manifests) or InputError(source, refused.message)
@@ -32,9 +32,10 @@ def malformed_object(
 ) -> InputError:
     """Return an InputError about a value of a wrong type in `obj`, an object of a simulated store.
 
-    `refused` is the API server's error about the value, which names no object. The manifest from
-    which `obj` was loaded is named. If a simulated controller created `obj`, the first of
-    `manifests` with such a value is named, because the value probably comes from a template.
+    `refused` is the API server's error about the value, which names no object. The InputError names
+    the manifest from which `obj` was loaded. If a simulated controller created `obj`, the
+    InputError names the first of `manifests` that has a value of a wrong type, because the value in
+    `obj` probably comes from a template.
     """
     meta = obj.get("metadata") or {}
     identity = (kind.resource, meta.get("namespace") or "", meta.get("name") or "")

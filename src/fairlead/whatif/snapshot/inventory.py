@@ -232,8 +232,8 @@ class Inventory:
     def qualified(self, source: str, text: str, namespace: str) -> str:
         """Return `text`, which may name an object, with `namespace` in front of the object's name.
 
-        Return `text` itself if it names no object, an object of a cluster-scoped or unknown kind,
-        or an object with its namespace, or if `namespace` is "". Raises InputError if `text`
+        Return `text` itself in four cases: `text` names no object, its kind is cluster-scoped or
+        unknown, it already contains a namespace, or `namespace` is "". Raises InputError if `text`
         contains another namespace than `namespace`.
         """
         parts = name_parts(text, namespace) if namespace else None

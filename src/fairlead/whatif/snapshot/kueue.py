@@ -142,7 +142,7 @@ def queued_workloads(inventory: Inventory) -> Iterator[QueuedWorkload]:
 
 
 def decode_object(manifest: Manifest, form: type[Form]) -> Form:
-    """Decode the object `manifest` into the class `form`, which has only some of its fields.
+    """Decode `manifest` into the class `form`, which has only some of the object's fields.
 
     Raises InputError if a field of `form` has a wrong type or is missing.
     """

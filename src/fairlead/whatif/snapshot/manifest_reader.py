@@ -60,9 +60,10 @@ def manifests_of_cluster(
 
     `on_read` is called with the progress of reading. Raises InputError for an invalid object, and
     for an object that appears twice. Also raises InputError for a hand-written object with a kind
-    that seems to be misspelled. `is_live` is set if the objects were just read from a cluster. Then
-    an invalid value in one of Fairlead's annotations is no error, because one user of a cluster
-    would block the questions of all others (`invalid_annotations`).
+    that seems to be misspelled. `is_live` is set if the objects were just read from a cluster. In
+    this case, an invalid value in one of Fairlead's annotations is no error
+    (`invalid_annotations`). Otherwise, one user of a cluster could block the questions of all other
+    users.
     """
     found = Manifests(
         one for document in documents for one in _manifests(document, namespace, on_read)
@@ -270,7 +271,7 @@ def _listed(
 def _decoded_as_json(
     source: str, number: int, text: ItemText | DecodedItem, defaults: Json, namespace: str
 ) -> Iterator[Manifest]:
-    """Yield the objects in `text`, the item `number` of a listing; usually there is only one."""
+    """Yield the objects in `text`, the item `number` of a listing; usually `text` is one object."""
     item = msgspec.json.decode(bytes(text))
     if is_too_deep(item):
         is_object = isinstance(item, dict) and isinstance(item.get("kind"), str)

@@ -1,8 +1,9 @@
-"""Notes about controllers of custom resources and programs, which would react to the loss of pods.
+"""Notes about unsimulated controllers and programs that would react to the loss of pods.
 
-These controllers are not simulated. The answer replaces their lost pods in a simple way, or not at
-all, and the notes say where the cluster may differ. If it is known which pods an answer loses, the
-notes are about these pods only.
+These are the controllers of custom resources, and programs that create pods themselves, such as the
+driver of a Spark application. The answer replaces their lost pods in a simple way, or not at all,
+and the notes say where the cluster may differ. If it is known which pods an answer loses, the notes
+are about these pods only.
 """
 
 from __future__ import annotations

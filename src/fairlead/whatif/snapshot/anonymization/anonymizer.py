@@ -1,4 +1,4 @@
-"""Anonymises the objects of a snapshot, so that questions about them have the same answers.
+"""Anonymises the objects of a snapshot; Fairlead's answers about the objects stay the same.
 
 The rules in this module keep the texts on which Fairlead's decisions depend. Every other text is
 replaced by its pseudonym. Fields that no question needs are removed. Objects of kinds that no
@@ -257,9 +257,11 @@ class _Numbered(Struct, frozen=True):
 
 
 def _ordinals(objects: Iterable[Json]) -> dict[str, _Numbered]:
-    """Return {name: its parts} for the pods and claims of StatefulSets.
+    """Return the parts of the names of pods and claims of StatefulSets, by name.
 
-    A claim can exist without its pod. The StatefulSet uses the claim when it creates the pod again.
+    The parts are the text before the ordinal, the ordinal, and the text after the ordinal. Claims
+    without a pod are included, because a StatefulSet uses such a claim when it creates the pod
+    again.
     """
     found: dict[str, _Numbered] = {}
     claims: set[str] = set()
@@ -284,9 +286,10 @@ def _ordinals(objects: Iterable[Json]) -> dict[str, _Numbered]:
 
 
 def _names_of(pod: Json, owner: str) -> dict[str, _Numbered]:
-    """Return {name: its parts} for `pod` and its claims; `owner` is the StatefulSet of `pod`.
+    """Return the parts of the names of `pod` and its claims, by name.
 
-    Return {} if the name of `pod` does not end with an ordinal.
+    `owner` is the name of the StatefulSet of `pod`. Return {} if the name of `pod` does not end
+    with an ordinal.
     """
     name = pod["metadata"]["name"]
     ordinal = ordinal_of(name, owner)

@@ -44,7 +44,7 @@ class TemplateSpecs:
         self._known: dict[bytes, Replicated] = {}
 
     def find(self, spec: TemplateSpec) -> Replicated | None:
-        """Return a workload with a pod spec equal to `spec` apart from images; None if unknown."""
+        """Return a workload whose pod spec equals `spec` apart from images; None if none does."""
         return self._known.get(spec.rest)
 
     def learn(self, spec: TemplateSpec, workload: Replicated) -> None:

@@ -198,7 +198,10 @@ def unreadable_notes(resources: Iterable[str]) -> list[str]:
 
 
 def _rule(group: str, plurals: Sequence[str], names: Sequence[str] = ()) -> str:
-    """Return the lines of a rule that allows listing `names`; all objects if `names` is empty."""
+    """Return the lines of an RBAC rule that allows listing the objects with `names`.
+
+    If `names` is empty, the rule allows listing all objects.
+    """
     lines = [f'  - apiGroups: ["{group}"]', f"    resources: [{', '.join(plurals)}]"]
     if names:
         lines += ["    resourceNames:", *(f"      - {name}" for name in names)]

@@ -96,7 +96,8 @@ class LiveObjects(Struct, frozen=True):
     def refuse_duplicates(self) -> None:
         """Raise InputError if the server listed an object twice, or an object without metadata.
 
-        No command could read a file with such objects. The objects must be JSON texts.
+        No command could read a file with such objects. Call this method only if all objects are
+        JSON texts.
         """
         for kind, items in self.objects:
             seen = set()

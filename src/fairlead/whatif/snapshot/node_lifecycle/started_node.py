@@ -5,9 +5,9 @@
     controllers   remove startup taints, and set the condition NetworkUnavailable to False
     drivers       repeat the zone of the node in a label of their own
 
-If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim. If it has
-no NodeClaim, the node gets the amount of a started node with the same pool and instance type. A
-node that Karpenter has initialized keeps its resources, because its kubelet has posted all of them.
+If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim. If the node
+has no NodeClaim, it gets the amount of a started node with the same pool and instance type. A node
+that Karpenter has initialized keeps its resources, because its kubelet has posted all of them.
 
 The flags of the dump's Cluster Autoscaler, such as --startup-taint, name further startup taints.
 

@@ -116,7 +116,7 @@ def _instant(text: Any) -> Instant | None:
 def _may_be_starting(node: Node) -> bool:
     """Return whether the young node `node` has the Ready condition of a starting node.
 
-    A node that sets the state of its simulated kubelet in an annotation is not starting.
+    A node with an annotation that sets the state of its simulated kubelet is not starting.
     """
     meta, ready = node.metadata, condition(node, READY)
     if meta.deletion_timestamp or KUBELET in meta.annotations:

@@ -127,8 +127,8 @@ def _refuse_unknown_fields_of_karpenter(resource: Manifest, before: Manifest | N
 
     A cluster may have a newer version of Karpenter. So nothing is raised if `before`, the object
     that `resource` replaces, has the field as well, or if `resource` has a uid and so was read from
-    a cluster. Values are checked when Karpenter is configured, and fields that only its API
-    server requires are not required here.
+    a cluster. This function does not check values, because they are checked when Karpenter is
+    configured. Missing fields are no error.
     """
     found = _types_of_karpenter().get((resource.kind.kind, resource.value["apiVersion"]))
     if found is None or (before is None and resource.value["metadata"].get("uid")):

@@ -26,9 +26,9 @@ def refuse_absent_classes(
 ) -> None:
     """Raise InputError if a pod or pod template names a PriorityClass not in `inventory`.
 
-    An API server accepts such a workload, and refuses its pods. But the name is probably wrong, or
-    the dump is incomplete. Neither is the case for the PriorityClasses in `deleted`, the objects
-    that a change deletes: the run shows that their pods are refused.
+    An API server accepts such a workload, and refuses its pods. But probably the name is wrong, or
+    the dump lacks the class. A PriorityClass in `deleted`, the objects that a change deletes, is no
+    error: the run shows that pods with this class are refused.
 
     upstream: plugin/pkg/admission/priority/admission.go: Admit, which handles only pods
     """

@@ -69,7 +69,7 @@ def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> Non
     """Raise InputError if a value in `written` has a type with which the API server refuses it.
 
     The simulation reads only some fields; this function also checks all other fields, such as
-    env[].value. A value that `written` shares with `before`, the object that it replaces, is
+    env[].value. If `before`, the object that `written` replaces, has the same value, the value is
     accepted.
     """
     written.require_right_types()
