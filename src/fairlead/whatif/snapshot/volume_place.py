@@ -159,9 +159,10 @@ class PlacedVolume(Struct, frozen=True):
 def placed_volumes(
     namespace: str, claims: Iterable[str], inventory: Inventory
 ) -> Iterator[PlacedVolume]:
-    """Yield the volumes with a node affinity of the `claims`, which are names in `namespace`.
+    """Yield the volumes of `claims` that have a node affinity.
 
-    Claims that are not bound, or whose volume is not in `inventory`, are left out.
+    `claims` are the names of claims in `namespace`. Claims that are not bound, or whose volume is
+    not in `inventory`, are left out.
     """
     for name in claims:
         claim = inventory.get(PERSISTENT_VOLUME_CLAIM, namespace, name)

@@ -43,12 +43,12 @@ def _count(name: str) -> Callable[[Json], int]:
 
 
 def _not_negative(name: str) -> Callable[[Json], int]:
-    """Return a function that counts the pods in the list `name` without a negative priority."""
+    """Return a function that counts the pods of the list `name` whose priority is not negative."""
     return lambda result: sum(one["priority"] >= 0 for one in result[name])
 
 
 def _negative(*names: str) -> Callable[[Json], int]:
-    """Return a function that counts the entries of pods with a negative priority in the lists."""
+    """Return a function that counts the pods with a negative priority in the lists `names`."""
     return lambda result: sum(one["priority"] < 0 for name in names for one in result[name])
 
 

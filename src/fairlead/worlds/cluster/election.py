@@ -63,8 +63,9 @@ class Election:
     async def release(self) -> None:
         """Give up leadership, so that another replica can take over immediately.
 
-        Cancel `run` first. The server may still process a write that was cancelled, at any time.
-        Therefore read the Lease first, and read it again if it changes before it is freed.
+        The caller must cancel `run` first. The server may still process a cancelled write at any
+        time. Therefore this method reads the Lease before it frees the Lease. If the Lease changes
+        in between, this method reads it again.
         """
         if not self._has_written:
             return

@@ -30,7 +30,10 @@ _NOT_FOUND: Final = 404
 
 
 class ExtenderThread:
-    """Calls extenders in one thread; a cycle waits for its extenders, so calls never overlap."""
+    """Calls extenders in one thread.
+
+    Calls never overlap, because a scheduling cycle waits for the responses of its extenders.
+    """
 
     def __init__(self, caller: ExtenderCaller, resources: Resources) -> None:
         """`resources` are keyed by kind."""

@@ -337,7 +337,7 @@ class ClusterRunner:
             self._begin_if_ready()
 
     def _record_election(self, change: str) -> None:
-        """Record an Event about the Lease; `change` is what this replica did, e.g. `became leader`.
+        """Record an Event about the Lease; `change` is what this replica did (`became leader`).
 
         upstream: resourcelock/leaselock.go: RecordEvent
         """

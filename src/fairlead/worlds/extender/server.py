@@ -1,7 +1,7 @@
 """Serves an extender on a socket until SIGINT or SIGTERM.
 
-Requests are handled one at a time, in the order in which their bodies are complete. This order is
-necessary because the backend's state must have a single writer.
+Requests are handled one at a time, because the backend's state must have a single writer. The order
+is the order in which the bodies of the requests are complete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GRACE_SECONDS: Final = 5
 class _Server(uvicorn.Server):
     """A uvicorn server that calls `on_ready` when it accepts connections.
 
-    The first signal stops the server gracefully, the second signal immediately.
+    The first signal stops the server gracefully. The second signal stops the server immediately.
     """
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:

@@ -51,7 +51,8 @@ class LocalClock:
     def hold(self, limit: Instant | None) -> None:
         """Stop the clock when it shows `limit`, or immediately if it has passed `limit`.
 
-        The next call replaces the limit; None removes it. `jump_to` may pass the limit.
+        A later call of this method replaces the limit; None removes the limit. `jump_to` may pass
+        the limit.
         """
         if limit is not None or self._limit is not None:
             self._base, self._since = self.now(), self._monotonic()

@@ -190,8 +190,8 @@ def _missing_objects(directory: Path) -> str:
 def _merged_users(stored: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
     """Return the users `stored` in the directory and the users `named` by the caller, by token.
 
-    A stored user keeps the token. If `named` states groups for this user, these replace the stored
-    groups.
+    A stored user keeps its token. If `named` states groups for a stored user, these groups replace
+    the stored groups.
     """
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in stored.values()}

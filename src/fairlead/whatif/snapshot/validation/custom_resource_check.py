@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CustomResourceCheck:
-    """Checks custom resources against the definitions that `inventory` has when they are checked.
+    """Checks custom resources against the definitions that `inventory` has when a check begins.
 
     A definition is compiled once, and again only after it has changed.
     """

@@ -6,9 +6,9 @@
 Such lines are also logged if the server cannot be reached or sends invalid responses.
 
 While an API server starts, it refuses all watches until it has read the roles. These refusals come
-within a few seconds of each other, and are reported in one line. So the line is logged when, for
-QUIET_S seconds, no further resource has become unreadable or readable again. The line is logged at
-most WAIT_S_MAX seconds after the first of these changes.
+within a few seconds of each other, and are reported in one line. So the line is logged after
+QUIET_S seconds in which no further resource becomes unreadable or readable again, but at the latest
+WAIT_S_MAX seconds after the first such change.
 """
 
 from __future__ import annotations

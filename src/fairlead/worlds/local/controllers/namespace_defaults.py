@@ -55,8 +55,8 @@ class NamespaceDefaults(ReactiveController):
         """Create or correct the default objects of the namespaces that changed.
 
         A namespace also counts as changed if one of its objects was deleted, or if its CA ConfigMap
-        was changed. The same holds for a changed ResourceQuota, because a new limit may permit a
-        default object that the old limit did not.
+        or one of its ResourceQuotas was changed. A changed quota may permit a default object that
+        the old quota forbade.
         """
         names: dict[str, None] = {}
         for one, is_deleted in changed:
