@@ -269,7 +269,10 @@ def _controller_notes(change: ClusterChange, effect: Effect, snapshot: Snapshot)
 
 
 def _has_unusual_owner(manifest: Manifest) -> bool:
-    """Return whether a custom resource or a Pod owns the object, or a Deployment owns a pod."""
+    """Return whether `manifest` has an unusual owner.
+
+    Unusual owners are custom resources, Pods, and Deployments that own pods directly.
+    """
     programs = (POD.kind, DEPLOYMENT.kind) if manifest.kind is POD else (POD.kind,)
     return any(
         is_custom(owner.api_version) or owner.kind in programs
@@ -335,7 +338,8 @@ class _AskAgain(Struct, frozen=True):
         """Return the effect of `change` with the first seed.
 
         Return None if `change` is invalid, or if there are more than `recurrences_max` repeated
-        displacements. Pods that displace one another to the end of the horizon can take minutes.
+        displacements. If pods displace one another until the horizon, the simulation can take
+        minutes.
         """
         before = self.runs.before
         try:
@@ -376,7 +380,7 @@ def _failing_note(pair: ExperimentPair, effect: Effect) -> list[str]:
 
 
 def _health_note(effect: Effect) -> list[str]:
-    """Return a note if some pods are healthy for budgets, but not ready for their workloads.
+    """Return a note if budgets count pods as healthy that are not ready for their workloads.
 
     Budgets count the pods of a failed node until the node is marked not ready. Budgets count the
     pods of a deleted node until pod garbage collection deletes the pods.
@@ -838,8 +842,8 @@ def _runtime_notes(
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
     If `starts` is None although start times could be estimated, a note says to use --seeds. If no
-    start time can be estimated and --runtimes is given, a note says why. Users who give only
-    --seeds do not necessarily want start times.
+    start time can be estimated and --runtimes is given, a note says why. If only --seeds is given,
+    there is no such note, because the user may not want start times.
     """
     if starts is not None:
         if starts.draws or conditions.runtimes is not None:

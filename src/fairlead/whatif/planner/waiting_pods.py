@@ -1,7 +1,8 @@
 """Places the waiting pods of a snapshot, as the scheduler would before any new pod arrives.
 
-`place_waiting_pods` places the pods that can start now. `place_waiting_gangs` then places members
-of gangs to keep room for them, although the members of a gang can start only together.
+`place_waiting_pods` places the pods that can start now. Some gangs cannot start yet, because too
+few of their pods fit. `place_waiting_gangs` places the pods of these gangs that do fit, so that no
+other pod takes their room.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
 
 
 class WaitingGang(Struct, frozen=True):
-    """The `waiting` pods of the gang of a workload, and the keys of those that have room now."""
+    """The number of `waiting` pods of a workload's gang, and the keys of the pods that fit now."""
 
     workload: str
     waiting: int

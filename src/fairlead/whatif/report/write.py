@@ -108,8 +108,8 @@ def render_dashboard(title: str, *, has_controls: bool) -> str:
 def render_static_page(title: str, style: str, body: Iterable[str]) -> str:
     """Return a page with the title `title`, without script, in the colours of the other reports.
 
-    `body` is the HTML below the title. `style` is the CSS of this page. In the page, it comes after
-    the CSS that all such pages share.
+    `body` is the HTML below the title. `style` is the CSS of this page. In the page, `style` comes
+    after the CSS that all static pages share.
     """
     style = f"{asset('base.css')}{_STATIC_STYLE}{style}"
     policy = html.escape(content_security_policy(style, ()))

@@ -113,7 +113,7 @@ class AttemptLimit(Struct):
     _counts: dict[ObjectRef, int] = field(default_factory=dict)
 
     def report(self, record: Record) -> None:
-        """Count a failed attempt, and forward `record`.
+        """Count the attempt if `record` is about a failed attempt; forward `record`.
 
         Raises InputError if the attempts of a pod fail without end.
         """
@@ -158,7 +158,7 @@ class EvictionLimit(Struct):
     _counts_now: Counter[tuple[WorkloadRef, str]] = field(default_factory=Counter)  # at `_now`
 
     def report(self, record: Record) -> None:
-        """Forward `record`, and count an eviction.
+        """Forward `record`; if it is about an eviction, count the eviction.
 
         Raises InputError if the pods of a workload are evicted and replaced without end.
         """

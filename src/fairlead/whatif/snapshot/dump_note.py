@@ -312,8 +312,8 @@ def _absent_controllers(manifests: Sequence[Manifest], unreadable: Iterable[str]
 def _deleted_classes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note if pods name PriorityClasses that were deleted.
 
-    An API server always has the classes of the system. So a dump that contains them has all
-    classes.
+    An API server always has the PriorityClasses of the system. So a dump that contains these
+    classes contains all PriorityClasses of the cluster.
 
     upstream: pkg/registry/scheduling/rest/storage_scheduling.go: AddSystemPriorityClasses;
     plugin/pkg/admission/priority/admission.go: admitPod
@@ -390,10 +390,11 @@ def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _counts_pods(manifest: Manifest, namespaces: set[str]) -> bool:
-    """Return whether the workload's status counts pods although its namespace has none in the dump.
+    """Return whether the status of a workload counts pods that the dump lacks.
 
-    `namespaces` are the namespaces that have pods in the dump. Return False for a workload in one
-    of these namespaces, and for a workload with an owner, such as the ReplicaSet of a Deployment.
+    The dump lacks the pods if it has no pod in the workload's namespace. `namespaces` are the
+    namespaces that have pods in the dump. Return False for a workload with an owner, such as the
+    ReplicaSet of a Deployment.
     """
     field = _COUNTS.get(manifest.kind)
     if field is None or manifest.ref.namespace in namespaces:

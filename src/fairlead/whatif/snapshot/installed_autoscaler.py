@@ -133,7 +133,7 @@ def _has_no_ready_pod(manifest: Manifest) -> bool:
 
 
 def hosted_flags(manifests: Iterable[Manifest]) -> tuple[str, tuple[str, ...]]:
-    """Return (AKS or GKE, the flags with which it runs Cluster Autoscaler by default).
+    """Return (AKS or GKE, the flags with which the provider runs Cluster Autoscaler by default).
 
     The result is ("", ()) if the cluster is of another provider.
     """

@@ -151,7 +151,7 @@ class Inventory:
                 yield pod
 
     def pods_of(self, *owners: Manifest) -> Iterator[Pod]:
-        """Yield the pods that any of `owners` controls, without comparing uids.
+        """Yield the pods whose controller is one of `owners`; uids are not compared.
 
         Raises InputError for a pod that is not valid.
         """

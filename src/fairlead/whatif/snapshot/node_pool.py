@@ -274,9 +274,10 @@ def with_all_devices(
 
 
 def with_model_first(nodes: Sequence[Json]) -> list[Json]:
-    """Return `nodes`, which belong to one group, with the model of the group's new nodes first.
+    """Return `nodes`, which belong to one group, with the group's model first.
 
-    The model is the first node in service, or the first node if none is in service.
+    New nodes of the group are copies of the model. The model is the first node in service, or the
+    first node if none is in service.
 
     upstream: cluster-autoscaler processors/nodeinfosprovider/mixed_nodeinfos_processor.go:
     isNodeGoodTemplateCandidate

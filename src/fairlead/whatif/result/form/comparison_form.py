@@ -45,7 +45,7 @@ class AlternativeForm(Struct, forbid_unknown_fields=True):
 
 
 class AlternativeWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload in one of the what-ifs; numbers are `null` if the change does not affect it."""
+    """A workload in one of the what-ifs; a number is `null` if the change has no effect on it."""
 
     workload: Annotated[str, about("the workload")]
     alternative: Annotated[str, about("the name of the alternative")]

@@ -84,7 +84,8 @@ class RequestsByShape:
 def requested_in(cluster: Cluster) -> dict[str, int]:
     """Return the requests of all bound pods, by resource, and the number of these pods as `pods`.
 
-    CPU is in millicores, other resources are in units. Pods on virtual nodes do not count.
+    CPU is in millicores, and all other resources are in whole units, such as bytes. Pods on virtual
+    nodes do not count.
     """
     shapes = cluster.bound_shapes()
     total: dict[str, int] = {PODS: shapes.total()}
@@ -104,7 +105,7 @@ def requested_in(cluster: Cluster) -> dict[str, int]:
 def allocatable_in(cluster: Cluster) -> dict[str, int]:
     """Return the allocatable amounts of all nodes, except virtual nodes, by resource.
 
-    CPU is in millicores, other resources are in units.
+    CPU is in millicores, and all other resources are in whole units, such as bytes.
     """
     nodes = (info.node for info in cluster.table.nodes() if not is_virtual(info.labels))
     return _sum(map(allocatable_of, nodes))

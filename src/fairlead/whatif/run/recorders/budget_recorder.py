@@ -207,8 +207,8 @@ def _never_allows(pdb: PodDisruptionBudget) -> bool:
 def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     """Return whether the loss of an unready pod breaks no rule of `pdb`.
 
-    The policy AlwaysAllow permits every such loss. If the policy is another one, the budget's
-    status must have been computed, and the budget must have all the healthy pods that it needs.
+    The policy AlwaysAllow permits every such loss. With any other policy, the result is True only
+    if the budget's status has been computed, and the budget has all the healthy pods that it needs.
 
     If `desiredHealthy` is 0, the eviction API assumes that the status has not been computed. This
     function differs: if `expectedPods` is above 0, it takes the status as computed.

@@ -24,7 +24,10 @@ from fairlead.whatif.outcome.jobs import GangTally, GangWaits, IncompleteGang
 
 
 class _Run(Struct):
-    """A period in which a gang member runs; `until` is the time at which it succeeded, or None."""
+    """A period in which a gang member runs; `until` is the time at which the member succeeded.
+
+    `until` is None if the member has not succeeded.
+    """
 
     began: Instant
     requests: dict[str, int]
@@ -178,7 +181,7 @@ class GangRecorder:
     def tally(self, now: Instant) -> GangTally:
         """Return the counts over all gangs that need more than one member.
 
-        Only `lost` covers all PodGroups, also PodGroups that need just one member.
+        The count `lost` is an exception: it also covers PodGroups that need just one member.
         """
         self._count_broken(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]

@@ -41,9 +41,9 @@ class LoadedTracks:
         return self._facts.owner
 
     def track(self, index: int) -> PodTrack:
-        """Return a new track of the pod at `index`.
+        """Return a new PodTrack of the pod at `index`.
 
-        The `end` of the track is set only if `self.ends` has already been computed.
+        The field `end` of the PodTrack is set only if `self.ends` has already been computed.
         """
         pod = self.replicas[index]
         created = self._instant(pod.metadata.creation_timestamp)

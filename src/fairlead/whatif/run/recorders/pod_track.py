@@ -1,4 +1,4 @@
-"""PodTrack: the record of one pod in a run. A pod and its replacement have a track each."""
+"""PodTrack: the record of one pod in a run. A pod and its replacement have separate records."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class OwnerFacts:
     def has_owner_of(self, pod: Pod) -> bool:
         """Return whether these facts are certain to apply to `pod`.
 
-        If the result is False, the caller must make OwnerFacts for `pod`, even though their values
-        may be the same.
+        If the result is False, the caller must make new OwnerFacts for `pod`, although the new
+        facts may equal these facts.
         """
         mine, their = self._metadata, pod.metadata
         return (

@@ -191,7 +191,7 @@ class Recorder(Struct):
     claims: ClaimRecorder = field(default_factory=ClaimRecorder)
 
     def __post_init__(self) -> None:
-        """Set the function that creates the track of a loaded pod when the track is first read."""
+        """Set the function that creates the PodTrack of a loaded pod when it is first read."""
         self._tracks.make = self._known.make = self._loaded_track
 
     # --- reports ------------------------------------------------------------------
@@ -561,7 +561,10 @@ class Recorder(Struct):
             self._failed_jobs.append((at, f"Job {job.key}", f"{failed.message} ({failed.reason})"))
 
     def _record_pod(self, pod: Pod, key: str, known: PodTrack | None) -> None:
-        """Record the changed `pod`, whose key is `key`; `known` is the track with this key."""
+        """Record the changed `pod`, whose key is `key`.
+
+        `known` is the PodTrack that is stored under this key, None if there is none.
+        """
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             track = known
             track.pod, track.end = pod, None
@@ -662,14 +665,14 @@ class Recorder(Struct):
         return self._kept.listed, self._kept.by_key.values()
 
     def has_changed(self) -> bool:
-        """Return whether a pod was created, changed or deleted since `keep_ends`.
+        """Return whether a pod was created, changed or deleted since the call of `keep_ends`.
 
-        True if `keep_ends` was not called.
+        If `keep_ends` was not called, the result is True.
         """
         return self._kept is None or bool(self._changed)
 
     def changed_nodes(self) -> set[str]:
-        """Return the names of the nodes on which a pod has changed since `keep_ends`.
+        """Return the names of the nodes on which a pod has changed since the call of `keep_ends`.
 
         For a pod that has moved, the result contains the earlier and the present node. If a pod has
         or had no node, the result contains "". If `keep_ends` was not called, the result is empty.

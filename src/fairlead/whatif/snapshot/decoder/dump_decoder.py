@@ -379,7 +379,7 @@ def _decode_pod(text: bytes) -> tuple[Pod, set[str]]:
 def _has_own_annotations(view: ApiObject) -> bool:
     """Return whether `view` or its pod template has annotations of Fairlead.
 
-    Such an object must be decoded as JSON, because only then are these annotations checked.
+    Such an object must be decoded as JSON, because these annotations are checked only in JSON.
     """
     if any(key.startswith(FAIRLEAD_PREFIX) for key in view.metadata.annotations):
         return True

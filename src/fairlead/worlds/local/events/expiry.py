@@ -23,7 +23,7 @@ TTL: Final[DurationNs] = seconds(3_600)
 class EventExpiry:
     """Deletes the expired Events of a store, but only when `run` is called.
 
-    Writes are observed as soon as they are made, and `run` adds their time.
+    Each call of `run` treats all writes since the previous call as made at the time of the call.
     """
 
     def __init__(self, store: Store) -> None:
