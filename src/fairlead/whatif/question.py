@@ -238,7 +238,7 @@ def _with_assumed_rules(
 
 
 def _is_bare(pair: ExperimentPair, effect: Effect) -> bool:
-    """Return whether `effect` shows no change and no open work, so that there are no next steps."""
+    """Return whether `effect` shows no change and no open work; then there are no next steps."""
     is_done = not (effect.drain.nodes or pair.awaited or effect.shortages_of_both)
     return effect.is_none and is_done
 

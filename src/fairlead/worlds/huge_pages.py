@@ -61,7 +61,7 @@ class _ArenaAllocator(ctypes.Structure):
 
 
 def use_huge_pages() -> None:
-    """Allocate further objects in huge pages, unless there is an `obstacle`.
+    """Allocate further objects in huge pages, unless `obstacle` returns a reason not to.
 
     Call this function once, early in a process that ends with its command.
     """

@@ -1,9 +1,9 @@
 """Metrics of the schedulers and the node controllers, under upstream's names.
 
 The engine's reports update counters and histograms; gauges and plugin times are read on each
-scrape. The durations of plugins are in real seconds, all other durations in seconds of the world's
-clock. The world's clock does not advance while the scheduler works on a scheduling cycle. In a
-running cluster, the real time of the cycle is therefore added to the duration of a scheduling
+scrape. The durations of plugins are in real seconds, and all other durations are in seconds of the
+world's clock. The world's clock does not advance while the scheduler works on a scheduling cycle.
+In a running cluster, the real time of the cycle is therefore added to the duration of a scheduling
 attempt. Upstream's metrics for the duration of a controller's pass are left out.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,

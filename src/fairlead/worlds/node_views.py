@@ -1,8 +1,8 @@
 """NodeViews: typed views of the nodes in a store; views of successive versions share equal parts.
 
 Most writes change either the taints or the conditions of a node. As in `pod_views`, only the
-changed parts are decoded. A node's status contains the list of its images, so decoding all of it
-takes most of the time.
+changed parts are decoded. A node's status contains the list of its images, so decoding the whole
+status takes most of the time that it takes to decode a node.
 """
 
 from __future__ import annotations

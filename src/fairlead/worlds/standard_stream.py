@@ -25,9 +25,9 @@ def is_standard_stream(path: Path) -> bool:
 def standard_stream(path: Path) -> int | None:
     """Return a new descriptor of the standard output or standard error at `path`.
 
-    It has the position of the stream, so what the caller writes follows what was printed. Return
-    None if `path` is another file. Return None also for pipes and devices, which have no position
-    and can be opened again. Raises OSError.
+    The descriptor has the position of the stream, so what the caller writes follows what was
+    printed. Return None if `path` is another file. Return None also for pipes and devices, which
+    have no position and can be opened again. Raises OSError.
     """
     descriptor = _descriptor(path)
     if descriptor is None:

@@ -59,8 +59,8 @@ class PriorityName(TypedDict):
 class Series(TypedDict, total=False):
     """The counts of pods of one priority, one value for each time in `Timeline.t_s`.
 
-    `preempted` and `evicted` are running totals. `running` pods have a node that works, `down` pods
-    have a node that does not work.
+    `preempted` and `evicted` are running totals. The `running` pods have a node that works, and the
+    `down` pods have a node that does not work.
     """
 
     priority: Required[int]

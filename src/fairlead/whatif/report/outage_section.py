@@ -79,7 +79,7 @@ class FailedNodeRow(TypedDict, total=False):
 
 
 class LostPodRow(TypedDict, total=False):
-    """A pod that does not run again; `cause` is a short phrase, `why` is the full reason."""
+    """A pod that does not run again; `cause` is a short phrase, and `why` is the full reason."""
 
     pod: Required[str]
     priority: int

@@ -30,7 +30,7 @@ class QueueLine(TypedDict):
 class QueueSection(TypedDict, total=False):
     """The queues over virtual time; a value holds until the next sample.
 
-    `resource` is the most contended resource, `gangs` contains key figures of gangs.
+    `resource` is the most contended resource, and `gangs` contains key figures of gangs.
     """
 
     resource: Required[str]

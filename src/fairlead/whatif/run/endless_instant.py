@@ -14,10 +14,10 @@ advances. A run is refused if a pod fails too often at one instant. The limit is
 ATTEMPTS_PER_OBJECT times the number of nodes and pods. The limit depends on the number of nodes and
 pods, because each change of a node or pod can wake the failed pod.
 
-EvictionLimit: if the template of a workload names a node with a NoExecute taint, and the
-tolerationSeconds for the taint are 0, each new pod is evicted at once and replaced a moment later.
-A virtual second can then take longer than a real second. A run is refused if the pods of a workload
-are evicted too often for the same reason within a minute. The limit is EVICTIONS_MAX plus
+EvictionLimit: the template of a workload may name a node with a NoExecute taint, and tolerate the
+taint for 0 seconds. Then each new pod is evicted at once and replaced a moment later. A virtual
+second can then take longer than a real second. A run is refused if the pods of a workload are
+evicted too often for the same reason within a minute. The limit is EVICTIONS_MAX plus
 EVICTIONS_PER_POD times the number of the workload's pods. This number includes the pods that are
 evicted at the same instant, because their replacements might not exist yet. Slower loops appear
 only in the result (`eviction_loops`).

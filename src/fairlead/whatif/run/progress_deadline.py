@@ -185,10 +185,10 @@ def _time_of_excess(
     """Return when the rollout exceeds its progress deadline; None if this never happens.
 
     A rollout is complete if at the end of an instant all pods are of the new revision and ready.
-    The number of these pods is not compared with the replicas at the end of the run, because an
-    autoscaler or a user may change the replicas in between. The comparison is not needed: the
-    controllers create all missing pods at once, so only refused pods are missing at the end of an
-    instant.
+    The number of pods is not compared with the replicas at the end of the run, because an
+    autoscaler or a user may change the replicas before the end. The comparison is not needed,
+    because the controllers create all missing pods at once. At the end of an instant, only refused
+    pods are missing.
     """
     spec, wanted = deployment.spec, deployment.spec.replicas
     has_all = not any(one.workload == ref and one.missing for one in run.errors)

@@ -445,8 +445,9 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
     If a pod was deleted in the trace before it ran, a step makes the pod fail. The step does not
-    delete the pod: the cluster lacks the Jobs of the trace, and a simulation would replace a
-    deleted pod of a missing Job. `path` is the file in error messages. Raises InputError.
+    delete the pod, because the cluster lacks the Jobs of the trace. If a pod names a missing
+    controller, a simulation replaces the pod when it is deleted. `path` is the file in error
+    messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

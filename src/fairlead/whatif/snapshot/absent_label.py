@@ -22,9 +22,10 @@ Labels = Mapping[str, str]
 
 
 def missing_labels(pod: Pod, nodes: Mapping[str, Labels]) -> list[str]:
-    """Return sentences about labels that `pod` requires; [] if its affinity allows some node.
+    """Return a sentence for each label requirement of `pod` that no node meets.
 
-    `nodes` contains the labels of each node by its name.
+    Return [] if the nodeSelector and the node affinity of `pod` allow some node. `nodes` contains
+    the labels of each node by its name.
     """
     if any(
         required_node_affinity_matches(pod.spec, labels, name) for name, labels in nodes.items()

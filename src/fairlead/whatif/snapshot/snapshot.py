@@ -55,7 +55,7 @@ PLACEHOLDER: Final = "SNAPSHOT"
 class Snapshot(Struct, frozen=True):
     r"""A cluster at an instant; `source` is the path as the user wrote it.
 
-    Bytes of names that are not UTF-8 are written as escapes such as `\xe9`.
+    Bytes of the path that are not UTF-8 are written as escapes such as `\xe9`.
     """
 
     source: str

@@ -214,11 +214,7 @@ def _current_autoscaler(value: Json) -> Json:
 
 
 def _current_budget(value: Json) -> Json:
-    """Return `value`, a PodDisruptionBudget of v1beta1, without its selector if that is empty.
-
-    An empty selector matches no pod in v1beta1, but every pod in v1. A budget without a selector
-    matches no pod in either version.
-    """
+    """Return the PodDisruptionBudget `value` of v1beta1, without its selector if it is empty."""
     # upstream: pkg/apis/policy/v1beta1/zz_generated.conversion.go, pkg/apis/policy/helper.go:
     # NonV1beta1MatchNoneSelector
     spec = value.get("spec")

@@ -151,7 +151,7 @@ def _is_lost_with_controller(pod: Pod, lost: LostPods | None) -> bool:
 
 
 def _eviction_policies(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if a policy of a Volcano Job with `pods` affects more than the evicted pod.
+    """Yield a note if the eviction of one of `pods` also affects other pods of its Volcano Job.
 
     upstream: volcano: pkg/controllers/job/job_controller_handler.go: deletePod,
     job_controller_util.go: applyPolicies

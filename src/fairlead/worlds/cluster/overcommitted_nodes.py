@@ -6,8 +6,9 @@ does not list does not count, because the kubelet admits pods that request it. T
 such pods if `ignoredResources` or an extender's `managedResources` tell it to ignore the resource,
 or if a DeviceClass provides the resource.
 
-The changed nodes are read from the change logs of the engine's state, not from the stimuli. An
-engine can apply a change some time after it has received it (`VersionOrder`).
+The changed nodes are read from the change logs of the engine's state, not from the stimuli. The
+reason is that an engine can apply a change some time after it has received the stimulus
+(`VersionOrder`).
 
 upstream: kubelet/lifecycle/predicate.go: removeMissingExtendedResources
 """

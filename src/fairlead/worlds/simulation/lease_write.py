@@ -73,7 +73,7 @@ class LeaseWrites:
     def perform(
         self, command: Command, now: Instant, issuer: Issuer | None = None
     ) -> Outcome | None:
-        """Create or renew a Lease and return the outcome, the same as that of `worlds.perform`.
+        """Create or renew a Lease; return the outcome that `worlds.perform` would return.
 
         Returns None and changes nothing if the store must perform `command` instead.
         """

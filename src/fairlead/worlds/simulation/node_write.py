@@ -1,10 +1,11 @@
 """NodeWrites: frequent writes to nodes, which change a node's view now and its JSON value later.
 
-These are the writes when a node fails or returns: patches of annotations, one of which stops the
-kubelet, patches of the taints, and writes of conditions. The store performs all other writes. It
-also performs writes that could fail or could change nothing, and writes that change only heartbeat
-times (see `SimulatedWorld.last_change`). Admission does not run, because no admission plugin of a
-simulation handles the update of a node. `ViewedObjects.find` lists further cases.
+NodeWrites performs the writes that are made when a node fails or returns: patches of annotations,
+patches of taints, and writes of conditions. For example, one annotation stops the kubelet. The
+store performs all other writes. The store also performs writes that could fail or could change
+nothing, and writes that change only heartbeat times (see `SimulatedWorld.last_change`). Admission
+does not run, because no admission plugin of a simulation handles the update of a node.
+`ViewedObjects.find` lists further cases.
 """
 
 from __future__ import annotations

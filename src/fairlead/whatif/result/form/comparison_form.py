@@ -102,7 +102,7 @@ class NodeDifferenceForm(Struct, forbid_unknown_fields=True):
 
 
 class WorkloadDifferenceForm(Struct, forbid_unknown_fields=True):
-    """A workload that differs; a number is `null` if the dump lacks the workload or the number."""
+    """A workload that differs between the dumps; a number that a dump does not show is `null`."""
 
     workload: Annotated[str, about("the workload")]
     change: Annotated[Literal["added", "removed", "changed"], about("the kind of the difference")]

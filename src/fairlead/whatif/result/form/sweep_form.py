@@ -41,7 +41,7 @@ class SweepMeasureForm(Struct, forbid_unknown_fields=True):
 
 
 class SweepCaseForm(Struct):
-    """A case: its parameters as texts, and its measures, `null` if the result lacks them.
+    """A case, with its parameters as texts and its measures; a measure without a value is `null`.
 
     The names of the parameters are fields, too, so unknown fields are allowed.
     """

@@ -23,8 +23,8 @@ _DOWN: Final = "down"
 class _Counts(Struct):
     """Numbers of pods of one priority.
 
-    `running` pods have a node that works, `down` pods have a node that does not work. `preempted`
-    and `evicted` count all preemptions and evictions so far.
+    The `running` pods have a node that works, and the `down` pods have a node that does not work.
+    `preempted` and `evicted` count all preemptions and evictions so far.
     """
 
     pending: int = 0

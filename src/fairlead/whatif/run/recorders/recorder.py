@@ -552,7 +552,7 @@ class Recorder(Struct):
     def _forget_job(self, job: Job) -> None:
         """Add the deleted `job` to `_failed_jobs` if it had failed during this run.
 
-        A CronJob deletes its oldest Jobs if it has more than its history limit allows.
+        A CronJob deletes its oldest Jobs if there are more Jobs than its history limit allows.
         """
         failed = condition(job, "Failed")
         # A condition without a time is not from this run.
@@ -807,10 +807,10 @@ class Recorder(Struct):
     def undrained(self) -> list[Undrained]:
         """Return the pods that a drain has not removed, sorted by key.
 
-        There are three causes: the eviction is refused, Karpenter does not evict the pod because of
-        the annotation do-not-disrupt, or the pod has not stopped. Pods are left out if Cluster
-        Autoscaler or the descheduler requested the refused eviction. Cluster Autoscaler then keeps
-        the node, and the descheduler does not try again.
+        A pod remains on its node in three cases: its eviction is refused, its annotation
+        do-not-disrupt keeps Karpenter from evicting it, or it has not stopped yet. Pods are left
+        out if Cluster Autoscaler or the descheduler requested the refused eviction. Cluster
+        Autoscaler then keeps the node, and the descheduler does not try again.
         """
         refused = [
             Undrained(

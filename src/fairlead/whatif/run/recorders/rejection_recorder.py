@@ -1,8 +1,8 @@
 """RejectionRecorder: pods that kubelets reject and controllers create again.
 
-A kubelet rejects a pod that does not fit its node (`engine.kubelet.pod_admission`). If the
-scheduler's configuration disables a filter that the kubelet also checks, the replacement of the pod
-can get the same node and be rejected, too, without end.
+A kubelet rejects a pod that does not fit its node (`engine.kubelet.pod_admission`). The scheduler's
+configuration can disable a filter that the kubelet also checks. Then the replacement of the pod can
+get the same node and be rejected, too. This can repeat without end.
 """
 
 from __future__ import annotations

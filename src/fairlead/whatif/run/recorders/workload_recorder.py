@@ -77,8 +77,8 @@ class WorkloadRecorder(Struct):
     ) -> None:
         """Record the change of a pod from `before` to `after`.
 
-        `before` is None for a new pod, `after` is None for a deleted pod. `is_serving` is True if
-        the pod has no node, or if the node of the pod works.
+        `before` is None for a new pod, and `after` is None for a deleted pod. `is_serving` is True
+        if the pod has no node, or if the node of the pod works.
         """
         pod = after or before
         if pod is None:

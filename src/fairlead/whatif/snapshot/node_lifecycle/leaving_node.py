@@ -76,10 +76,10 @@ def nodes_to_be_deleted(
 
 
 def leaving_note(names: Sequence[str], deleted: Container[str] = ()) -> tuple[str, ...]:
-    """Return notes about the nodes `names`.
+    """Return notes about the nodes `names`, which were being removed.
 
-    The notes say that the nodes were being removed, and that the answer assumes that they stay. A
-    separate note about the nodes in `deleted` says that they stay in the run without the change.
+    The notes say that the nodes stay in the answer. A separate note about the nodes in `deleted`
+    says that these nodes stay in the run without the change.
     """
     staying = [name for name in names if name not in deleted]
     gone = [name for name in names if name in deleted]

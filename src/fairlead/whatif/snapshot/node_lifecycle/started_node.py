@@ -7,7 +7,7 @@
 
 If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim. If the node
 has no NodeClaim, it gets the amount of a started node with the same pool and instance type. A node
-that Karpenter has initialized keeps its resources, because its kubelet has posted all of them.
+that Karpenter has initialized keeps its resources, because the kubelet has posted all resources.
 
 The flags of the dump's Cluster Autoscaler, such as --startup-taint, name further startup taints.
 

@@ -48,9 +48,10 @@ class DefinedTypes:
     def refuse_invalid(self, written: Sequence[Manifest], before: Manifest | None) -> None:
         """Raise InputError if the API server refuses one of the custom resources in `written`.
 
-        Their definitions are in the inventory or in `written`. Of the other objects, only those of
-        Karpenter are checked. `before` is the object that `written` replaces; None if all of
-        `written` are new. If a definition is invalid, the error is about the definition.
+        The definitions of these resources are in the inventory or in `written`. A resource without
+        a definition is checked only if it is a resource of Karpenter. `before` is the object that
+        `written` replaces; None if all of `written` are new. If a definition is invalid, the error
+        is about the definition.
         """
         definitions = Inventory([one for one in written if one.kind is CUSTOM_RESOURCE_DEFINITION])
         for one in written:
@@ -84,7 +85,7 @@ class DefinedTypes:
         """Return the type of `resource`; None if there is no definition of its kind.
 
         The definitions in `written` replace definitions of the inventory. Raises InputError if the
-        definition is invalid, or does not serve the version.
+        definition is invalid, or does not serve the version of `resource`.
         """
         kind = resource.kind
         for definition, spec in chain(written.definitions(), self._inventory.definitions()):
@@ -125,10 +126,11 @@ class DefinedTypes:
 def _refuse_unknown_fields_of_karpenter(resource: Manifest, before: Manifest | None) -> None:
     """Raise InputError if `resource` has a field that Karpenter's definition of its kind lacks.
 
-    A cluster may have a newer version of Karpenter. So nothing is raised if `before`, the object
-    that `resource` replaces, has the field as well, or if `resource` has a uid and so was read from
-    a cluster. This function does not check values, because they are checked when Karpenter is
-    configured. Missing fields are no error.
+    A cluster may have a newer version of Karpenter. So the field is accepted if `before`, the
+    object that `resource` replaces, has it as well. All fields of a new `resource` with a uid are
+    accepted, because the uid shows that `resource` was read from a cluster. This function does not
+    check values, because they are checked when Karpenter is configured. Missing fields are no
+    error.
     """
     found = _types_of_karpenter().get((resource.kind.kind, resource.value["apiVersion"]))
     if found is None or (before is None and resource.value["metadata"].get("uid")):

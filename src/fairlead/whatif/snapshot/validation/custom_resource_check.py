@@ -31,8 +31,9 @@ class CustomResourceCheck:
     def refuse_invalid(self, written: Sequence[Manifest], before: Manifest | None = None) -> None:
         """Raise InputError if the API server refuses one of the custom resources in `written`.
 
-        Their definitions are in the inventory or in `written`; other objects are not checked.
-        `before` is the object that `written` replaces; None if all of `written` are new.
+        The definitions of these resources are in the inventory or in `written`. A resource without
+        a definition is checked only if it is a resource of Karpenter. `before` is the object that
+        `written` replaces; None if all of `written` are new.
         """
         if not any(is_custom(one.value["apiVersion"]) for one in written):
             return

@@ -1,7 +1,8 @@
 """Checks that new objects name existing PriorityClasses; yields notes about changed classes.
 
-Pods of a dump and their replacements keep their priority, whether or not the dump contains their
-class. Admission needs the classes of new pods, so a missing class is reported here, before the run.
+Pods of a dump keep their priority, and their replacements get the same priority, even if the dump
+lacks the PriorityClass. Admission needs the classes of new pods, so a missing class is reported
+here, before the run.
 """
 
 from __future__ import annotations

@@ -88,10 +88,10 @@ def _wrong_type(manifest: Manifest) -> tuple[str, str]:
 def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about the unknown fields of hand-written objects, if there are any.
 
-    An object without uid counts as hand-written. Objects with a uid come from a dump and are not
-    checked. The cluster of the dump may have a newer version with more fields. Custom resources
-    whose definition is in `manifests` are not checked either. If `manifests` contains several
-    versions of an object, each unknown field is named only once.
+    An object without uid counts as hand-written. Objects with a uid come from a dump. They are not
+    checked, because the cluster of the dump may have a newer version with more fields. Custom
+    resources whose definition is in `manifests` are not checked either. If `manifests` contains
+    several versions of an object, each unknown field is named only once.
     """
     manifests = list(manifests)
     defined = _defined_kinds(manifests)

@@ -2,7 +2,8 @@
 
 Only new and changed Queues are checked, because the webhook has checked the Queues of a dump. Sums
 over the queues of a tree are not checked. Some versions of Volcano also refuse a guarantee without
-`deserved`, and a capability of a queue whose parent has no capability; other versions do not.
+`deserved`, and a capability of a queue whose parent has no capability. Other versions allow both,
+and so does this module.
 
 upstream: volcano: pkg/webhooks/admission/queues/validate/validate_queue.go
 """

@@ -53,7 +53,7 @@ class LibraryLogHandler(Handler):
         self._log = log
 
     def emit(self, record: LogRecord) -> None:
-        """Write `record` with the name of its logger, and its traceback if it has one."""
+        """Write `record` with the name of its logger; also write its traceback if there is one."""
         severity: LogSeverity = "info"
         if record.levelno >= WARNING:
             severity = "error" if record.levelno >= ERROR else "warning"

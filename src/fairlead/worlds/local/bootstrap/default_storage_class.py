@@ -1,9 +1,9 @@
 """The default StorageClass of a local cluster, for claims that name no class.
 
-The class has the settings that are usual for the default class of a managed cluster: the volume is
-provisioned when the first pod that uses the claim is scheduled, can be expanded, and is deleted
-with the claim. The simulated provisioner restricts the volume to the zone of that pod's node. The
-name of the class is `standard`, as in clusters that the tools kind and minikube create.
+The class has the settings that are usual for the default class of a managed cluster. A volume is
+provisioned when the first pod that uses the claim is scheduled. The volume can be expanded, and is
+deleted with the claim. The simulated provisioner restricts the volume to the zone of that pod's
+node. The name of the class is `standard`, as in clusters that the tools kind and minikube create.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class NodeAddresses(ReactiveController):
 
         The pod range and the address of a node follow from its number. A number is in use if it is
         assigned to a node. A number is also in use if a node has the pod range or the address that
-        follows from it.
+        follows from the number.
         """
         taken = {text for both in self._known.values() for text in both}
         assigned = set(self._numbers.values())
