@@ -511,7 +511,7 @@ def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str
 
 
 def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[str]:
-    """Return a note about nodes of --fail-node that are out of service even without the change."""
+    """Return a note about --fail-node nodes that are out of service without the change, or []."""
     named = {name.removeprefix(f"{HOSTNAME}=") for name in change.failures.fail_node}
     found = sorted(named & without.failed_nodes)
     if not found:
@@ -582,7 +582,7 @@ def _autoscaled_before_change(
 
 
 def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
-    """Return a note about pods without a controller that are lost in the run without the change."""
+    """Return a note about pods without a controller that are lost without the change, or []."""
     gone = (without.touched or frozenset()) - without.pods.keys()
     if not gone:
         return []
@@ -643,7 +643,7 @@ def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[
 
 
 def _refused_by_kubelets(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return a note about new pods that kubelets refused, for example because a node was full."""
+    """Return a note about new pods that kubelets refused, for example on full nodes, or []."""
     refused = [
         f"{one.key} ({one.node})"
         for one in changed.pods.values()
@@ -908,9 +908,9 @@ def _order_note(
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
     The function simulates the change again with these objects in reverse order, and compares the
-    outcomes. This second simulation happens only if pods are preempted, stay pending or cannot be
-    created in `effect`. Otherwise, pods do not compete for room or quotas. `runs` are the runs of
-    `pair`.
+    outcomes. The second simulation happens only if pods are preempted, stay pending or cannot be
+    created in `effect`. If there are no such pods, pods do not compete for room or quotas. `runs`
+    are the runs of `pair`.
     """
     groups = arriving_together(pair.changed.steps)
     found = effect.difference

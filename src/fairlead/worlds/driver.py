@@ -7,8 +7,8 @@
 The consequences of one event (a script entry, the start of a pod, a scheduling cycle) settle before
 the next event happens. Among events of the same time, the world's events come before the engine's.
 
-The number of steps at one instant is limited. Otherwise time would never advance if a world never
-settled, or if an engine always had work due.
+The number of steps at one instant is limited. Without this limit, time would never advance if a
+world never settled, or if an engine always had work due.
 
 A run can be paused, so that a server can answer requests. During the pause, work of several
 controllers may become due, while a long list of commands of one controller is unfinished.
@@ -157,8 +157,8 @@ class Driver:
     def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
         """Advance the time to `until`, or to the next due time if that is earlier.
 
-        Call this method before `run` if clients also change the world. Otherwise `run` would handle
-        the clients' changes at the end time of the previous run.
+        Call this method before `run` if clients also change the world. Without this call, `run`
+        would handle the clients' changes at the end time of the previous run.
 
         If work is already due, the time advances by at most `busy_max` ns. Without this advance,
         work that is due slightly later would wait until all current work is done. This advance does

@@ -80,8 +80,8 @@ def unknown_annotation_notes(objects: Iterable[tuple[str, Any]]) -> Iterator[str
 def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:
     """Yield a warning for each new annotation that has Fairlead's prefix but no effect.
 
-    An annotation is new if `old`, the object that `obj` replaces, does not have it with the same
-    value. Annotations of the pod template, and of a CronJob's Job template, are included.
+    An annotation is new if `old`, the object that `obj` replaces, lacks it or has another value for
+    it. Annotations of the pod template, and of a CronJob's Job template, are included.
     """
     for path, part, before in (
         ("", obj, old),

@@ -141,8 +141,8 @@ def _place_together(
 ) -> int:
     """Place `pods`, all waiting pods of `gang`; return the number of pods that got a node.
 
-    If too few pods of the gang fit, the model does not change. If `gang` is None, each pod is
-    placed on its own. Preempted pods are added to `victims`.
+    If too few pods of the gang fit, the model does not change, and the result is 0. If `gang` is
+    None, each pod is placed independently of the other pods. Preempted pods are added to `victims`.
     """
     if gang is None:
         return sum(isinstance(place(model, pod, victims), Placement) for pod in pods)

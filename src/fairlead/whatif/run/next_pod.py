@@ -9,8 +9,8 @@ The trial creates one more pod. If this pod is refused, a second trial creates t
 pod that has ended: a quota may have room for the replacement, because the quota does not count the
 ended pod.
 
-Workloads of built-in kinds are tried. A ReplicaSet with pods is tried instead of its Deployment. A
-Deployment without such a ReplicaSet is tried itself.
+Workloads of built-in kinds are tried. A ReplicaSet with pods is tried instead of its Deployment. If
+no ReplicaSet of a Deployment has pods, the Deployment itself is tried.
 """
 
 from __future__ import annotations

@@ -175,9 +175,9 @@ def kueue_notes(
 ) -> Iterator[str]:
     """Yield a note about the objects of the dump `manifests` that Kueue has not admitted.
 
-    `concerned` are the pods and controllers that the answer is about, as in `LostPods.workloads`.
-    There is no note if Kueue manages none of them. If `concerned` is None, the answer is about the
-    whole cluster.
+    `concerned` are the pods and controllers that the answer is about, each as (kind, namespace,
+    name). There is no note if Kueue manages none of them. If `concerned` is None, the answer is
+    about the whole cluster.
     """
     objects = samples(manifests)
     if not any(one.kind is JOB or one.kind.group == _KUEUE for one in objects):
@@ -195,7 +195,7 @@ def lacks_pods(manifests: Iterable[Manifest]) -> bool:
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note for each kind that Kubernetes lacks in one of its own API groups."""
+    """Yield a note for each unknown kind in an API group that Kubernetes itself defines."""
     found: dict[Kind, list[str]] = {}
     for one in manifests:
         if one.view is None and not is_served(one.kind):

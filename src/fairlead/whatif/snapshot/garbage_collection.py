@@ -47,10 +47,11 @@ def has_frozen_objects() -> bool:
 def collect_if_grown() -> None:
     """Free unreachable objects if memory has grown by half since the last call that freed objects.
 
-    Call this function before a run that freezes all objects. Otherwise, a process with many runs
-    would keep the reference cycles of all runs: `gc.freeze` resets the counts that start Python's
-    own full collections. The first call frees nothing, so that a process with one run does not wait
-    for a collection. No call frees anything while objects are frozen or the collector is disabled.
+    Call this function before a run that freezes all objects. Without these calls, a process with
+    many runs would keep the reference cycles of all runs, because `gc.freeze` resets the counts
+    that start Python's own full collections. The first call frees nothing, so that a process with
+    one run does not wait for a collection. No call frees anything while objects are frozen or the
+    collector is disabled.
     """
     if not gc.isenabled() or has_frozen_objects():
         return

@@ -113,7 +113,8 @@ def deployments_of(autoscaler: str, manifests: Iterable[Manifest]) -> Iterator[M
 def stopped_notes(autoscaler: str, manifests: Iterable[Manifest]) -> tuple[str, ...]:
     """Return a note if the cluster has `autoscaler`, such as `karpenter`, but no ready pod of it.
 
-    A Deployment without status, such as one that a user has written, counts as ready.
+    A Deployment without status, such as one that a user has written, counts as ready. Return () if
+    there is nothing to note.
     """
     found = list(deployments_of(autoscaler, manifests))
     if not found or not all(map(_has_no_ready_pod, found)):

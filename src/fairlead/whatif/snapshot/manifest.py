@@ -184,7 +184,8 @@ class Manifest(Struct, frozen=True):
     def without_uid(self) -> Manifest:
         """Return the object without its uid, because the API server gives a new object another uid.
 
-        Otherwise, commands that name the object would require the uid from the file.
+        If the object kept the uid from the file, commands that name the object would require this
+        uid.
         """
         if not self.ref.uid:
             return self

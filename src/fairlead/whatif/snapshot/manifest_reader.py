@@ -62,8 +62,8 @@ def manifests_of_cluster(
     for an object that appears twice. Also raises InputError for a hand-written object with a kind
     that seems to be misspelled. `is_live` is set if the objects were just read from a cluster. In
     this case, an invalid value in one of Fairlead's annotations is no error
-    (`invalid_annotations`). Otherwise, one user of a cluster could block the questions of all other
-    users.
+    (`invalid_annotations`). If it were an error, one user of a cluster could block the questions of
+    all other users.
     """
     found = Manifests(
         one for document in documents for one in _manifests(document, namespace, on_read)
@@ -137,7 +137,7 @@ def manifests_to_apply(
 
 
 def _require_known_kind(manifest: Manifest) -> None:
-    """Raise InputError for a kind that Kubernetes lacks in one of its own API groups."""
+    """Raise InputError for an unknown kind in an API group that Kubernetes itself defines."""
     if is_served(manifest.kind):
         return
     near = nearest_kind(manifest.kind)

@@ -203,7 +203,7 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 def _machine_id(node: Node) -> str:
     """Return the last part of the node's providerID; "" if this part is a number.
 
-    Such numbers are not unique. On Azure, they number the machines of each scale set.
+    A number is not unique: on Azure, each scale set numbers its own machines.
     """
     found = node.spec.provider_id.rpartition("/")[2]
     return "" if found.isdigit() else found
@@ -226,7 +226,8 @@ def name_of_node(node: Node) -> str:
 def copy_order(node: Node) -> tuple[bool, str, str]:
     """Return a sort key; new nodes are copies of the node with the greatest key.
 
-    That node is the newest node in service, or the newest node if none is in service.
+    The greatest key belongs to the newest node in service. If no node is in service, it belongs to
+    the newest node.
     """
     return is_in_service(node), node.metadata.creation_timestamp, node.metadata.name
 

@@ -62,8 +62,9 @@ class ExtenderThread:
     async def _objects(self, call: CallExtender, client: RestClient) -> dict[ObjectRef, Json]:
         """Return the pods and nodes for the body of `call`, read from the API server.
 
-        A pod is left out if it no longer exists, or if its uid differs from the uid in `call`.
-        Raises RequestError if a pod or the nodes cannot be read.
+        The result is empty for the verb bind. A pod is left out if it no longer exists, or if its
+        uid differs from the uid in `call`. Raises RequestError if a pod or the nodes cannot be
+        read.
         """
         if call.verb is ExtenderVerb.BIND:
             return {}

@@ -157,7 +157,7 @@ class HttpServer:
         return web.Response(text=f"{line}\n{name} check passed\n" if is_verbose else "ok")
 
     async def _check(self, request: web.Request) -> web.Response:
-        """Answer a probe of one health check, such as CHECK in `/readyz/CHECK`.
+        """Answer a probe of one health check: the check CHECK for the path `/readyz/CHECK`.
 
         upstream: healthz.go: adaptCheckToHandler
         """

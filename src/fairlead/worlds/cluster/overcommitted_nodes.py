@@ -1,10 +1,10 @@
 """OvercommittedNodes: finds nodes whose pods request more than is allocatable.
 
 A node becomes overcommitted if two schedulers bind pods to it at the same moment, or if its kubelet
-lowers what is allocatable. Then the kubelet may reject pods. An extended resource that the node
-does not list does not count, because the kubelet admits pods that request it. The scheduler places
-such pods if `ignoredResources` or an extender's `managedResources` tell it to ignore the resource,
-or if a DeviceClass provides the resource.
+lowers what is allocatable. The kubelet of an overcommitted node may reject pods. An extended
+resource that the node does not list does not count, because the kubelet admits pods that request
+it. The scheduler places such pods if `ignoredResources` or an extender's `managedResources` tell it
+to ignore the resource, or if a DeviceClass provides the resource.
 
 The changed nodes are read from the change logs of the engine's state, not from the stimuli. The
 reason is that an engine can apply a change some time after it has received the stimulus

@@ -283,8 +283,9 @@ class ClusterRunner:
         """Log the change if the reflector's resource has become unreadable, or readable again.
 
         Objects that cannot be decoded are logged too. If this replica has no permission to read a
-        resource in REQUIRED, the run ends. For any other resource, the lack of permission is
-        logged once. The command that prints the roles follows the first such line.
+        resource in REQUIRED, the run ends. For any other resource, the missing permission is logged
+        once. When the first missing permission is logged, the command that prints the necessary
+        roles is logged, too.
         """
         name, log = reflector.resource.name, self._options.log.problem
         problem = f"status {reflector.refusal}" if reflector.refusal else reflector.problem

@@ -71,6 +71,7 @@ class VersionOrder:
         """Pass the waiting change with the lowest resource version to the engine, if it is due.
 
         The change is due if WAIT has ended for this change, or for a change with a higher version.
+        Returns the commands of the engine; () if no change is due.
         """
         while self._arrived and self._arrived[0][0] <= now:
             due, version = self._arrived.popleft()

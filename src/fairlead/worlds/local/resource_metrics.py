@@ -170,7 +170,7 @@ def _is_silent(node: Json) -> bool:
 def container_usage(pod: Json, load: Usage = NOTHING) -> dict[str, Amounts]:
     """Return the usage of each running container of `pod`, keyed by name, in the order of the spec.
 
-    `load` is the pod's share of the load of its workload.
+    `load` is the pod's share of the load of its workload. The result is {} if the pod does not run.
     """
     if pod.get("status", {}).get("phase") != "Running":
         return {}

@@ -1,9 +1,9 @@
 """PodStatusWrites: status writes that change a pod's view now and the pod's JSON value later.
 
-Such a write makes a new view from the previous view (see `ViewedObjects`). Such a write may change
-only conditions, container statuses, the phase and the start time. The store performs all other
-writes. The store also performs writes that could fail or could change nothing, and writes that set
-the heartbeat time of a condition, which views do not have.
+These writes change only conditions, container statuses, the phase and the start time. The new view
+is made from the previous view (see `ViewedObjects`). The store performs all other writes. The store
+also performs writes that could fail or could change nothing, and writes that set the heartbeat time
+of a condition, which views do not have.
 """
 
 from __future__ import annotations

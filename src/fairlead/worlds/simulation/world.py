@@ -210,7 +210,7 @@ class SimulatedWorld:
         """Return the Write for changes by the script.
 
         If a webhook or an admission policy may check the user, the user is a cluster administrator.
-        Otherwise there is no user.
+        If nothing may check the user, the Write has no user.
         """
         return Write(user=ADMIN) if has_dynamic_admission(self.store.storage) else PLAIN
 

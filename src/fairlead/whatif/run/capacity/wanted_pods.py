@@ -80,9 +80,9 @@ def incomplete_workloads(
 ) -> Iterator[WorkloadRef]:
     """Yield the StatefulSets and the paused Deployments that have fewer pods than they want.
 
-    Such a StatefulSet may wait for a pod that is not ready. A Deployment in `paused` creates no
-    ReplicaSet. `pods` are the existing pods. A workload is yielded even if none of its pods changed
-    during the run.
+    A StatefulSet can lack pods because it waits for a pod that is not ready. A Deployment in
+    `paused` creates no ReplicaSet. `pods` are the existing pods. A workload is yielded even if none
+    of its pods changed during the run.
     """
     wanted = dict[WorkloadRef, int]()
     for one in store.list(STATEFUL_SET):

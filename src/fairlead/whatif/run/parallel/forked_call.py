@@ -47,7 +47,9 @@ def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result 
 def in_children(
     calls: Sequence[Callable[[], Result]], shared: Sequence[object]
 ) -> Generator[Result | None, None, None]:
-    """Yield the results of `calls` in their order; each call is made in a forked process.
+    """Yield the results of `calls` in order; each call is made in a forked process.
+
+    If the process of a call fails, its result is None.
 
     At most `usable_cores()` of these processes run at the same time. If the caller closes the
     iterator early, the running processes are killed. The results may refer to objects in `shared`,
@@ -121,8 +123,9 @@ def usable_cores() -> int:
 def _signals_deferred() -> Iterator[Collection[int]]:
     """Let the signals that end this process take effect only after the `with` block.
 
-    Otherwise, the handler of a signal could raise its exception between a fork and the next
-    statement. Then the new process would not be killed, or would go on as a copy of this process.
+    If a signal took effect within the block, its handler could raise an exception between a fork
+    and the next statement. The new process would then not be killed, or would go on as a copy of
+    this process.
 
     The context manager yields the set of signals that were blocked before.
     """

@@ -109,9 +109,9 @@ def run_pair(
 ) -> RunPair:
     """Return the outcomes of the runs `without` and `changed`.
 
-    The steps of `changed` begin at `without.steps_begin` if it is set. Otherwise, they begin when
-    the cluster has come to rest in the run `without`. If the cluster does not come to rest, the
-    steps begin at the start.
+    The steps of `changed` begin at `without.steps_begin` if it is set. If it is None, the steps
+    begin when the cluster has come to rest in the run `without`. If the cluster does not come to
+    rest, the steps begin at the start.
 
     If `without` has `commands_before_steps`, a first run finds the time at which the steps begin. A
     second run executes these commands. The run `without` is also repeated if `has_missed_end`

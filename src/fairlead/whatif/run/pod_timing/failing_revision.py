@@ -4,9 +4,9 @@ A revision fails if both of these are true:
 
 - All bound pods of the revision wait because a container fails to start, as in ImagePullBackOff or
   CrashLoopBackOff.
-- The cause is probably not the node. This is assumed if the pods are on at least two nodes. It is
-  also assumed if other pods run on the same node, and pods of another revision of the workload run.
-  An example is a rollout of a StatefulSet, which replaces one pod at a time.
+- The cause is probably not the node: either the pods are on at least two nodes, or other pods run
+  on the same node, and pods of another revision of the workload run somewhere. An example of the
+  second case is a rollout of a StatefulSet, which replaces one pod at a time.
 
 The new pods of a failing revision fail, too. Terminating and completed pods do not count.
 

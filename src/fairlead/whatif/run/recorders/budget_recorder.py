@@ -211,7 +211,8 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     if the budget's status has been computed, and the budget has all the healthy pods that it needs.
 
     If `desiredHealthy` is 0, the eviction API assumes that the status has not been computed. This
-    function differs: if `expectedPods` is above 0, it takes the status as computed.
+    function differs from the eviction API if `expectedPods` is above 0: it then assumes that the
+    status has been computed.
 
     upstream: pkg/registry/core/pod/storage/eviction.go:Create
     """

@@ -192,7 +192,10 @@ def unreadable_lines(resources: Iterable[str]) -> list[str]:
 
 
 def unreadable_notes(resources: Iterable[str]) -> list[str]:
-    """Return the lines of `unreadable_lines`, and a line that says how to get the permissions."""
+    """Return a line for each effect of the unreadable `resources`; [] if there is no effect.
+
+    A further line says how to get the missing permissions.
+    """
     lines = unreadable_lines(resources)
     return [*lines, _ROLE] if lines else []
 

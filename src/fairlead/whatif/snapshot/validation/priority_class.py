@@ -27,9 +27,9 @@ def refuse_absent_classes(
 ) -> None:
     """Raise InputError if a pod or pod template names a PriorityClass not in `inventory`.
 
-    An API server accepts such a workload, and refuses its pods. But probably the name is wrong, or
-    the dump lacks the class. A PriorityClass in `deleted`, the objects that a change deletes, is no
-    error: the run shows that pods with this class are refused.
+    An API server accepts a workload whose class is missing, and refuses its pods. But probably the
+    name is wrong, or the dump lacks the class. A PriorityClass in `deleted`, the objects that a
+    change deletes, is no error: the run shows that pods with this class are refused.
 
     upstream: plugin/pkg/admission/priority/admission.go: Admit, which handles only pods
     """
@@ -175,7 +175,10 @@ def _new_default(new: Manifest, pods: _PodsByClass) -> str:
 
 
 def _kept(own: Sequence[Pod]) -> str:
-    """Return a sentence, with a space before it, about the priority of existing pods of a class."""
+    """Return a sentence about the priority of `own`, the existing pods of a class.
+
+    A space precedes the sentence. Return "" if there are no such pods.
+    """
     if not own:
         return ""
     return f" {_pods_keep(own)} priority {_priorities(own)}."

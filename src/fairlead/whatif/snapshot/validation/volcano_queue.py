@@ -87,8 +87,8 @@ def _refuse_excess(queue: Manifest, path: tuple[str, ...], limit: Json, called: 
 def _excess(queue: Manifest, path: tuple[str, ...], limit: Json) -> tuple[str, Any] | None:
     """Return the first resource whose amount at `path` in the spec exceeds `limit`, and the amount.
 
-    An empty `limit` allows all amounts. Otherwise, resources that are missing in `limit` have the
-    limit 0.
+    Return None if no amount exceeds `limit`. An empty `limit` allows all amounts. In any other
+    `limit`, a missing resource has the limit 0.
     """
     amounts = mapping(queue.value, "spec", *path) if limit else {}
     return next(

@@ -116,7 +116,10 @@ class ApiServerRecords(ReactiveController):
         return [*self._authentication(), *self._tracking(now), *self._lease(now)]
 
     def _authentication(self) -> list[Command]:
-        """Return the commands that add this server's CA to the CAs that other servers published."""
+        """Return the command that adds this server's CA to the CAs that other servers published.
+
+        Returns [] if there is no CA, or if its text is published already.
+        """
         if not self._authority:
             return []
         found = self._storage.find(CONFIG_MAP, PLACE, AUTHENTICATION)

@@ -7,8 +7,8 @@ alike. Only the first event of each form goes through the full pipeline. The JSO
 event becomes a template, with placeholders for the strings that differ. Later events of the form
 are stored as this text with their own strings.
 
-An event is stored only if its namespace is not terminating and its name is free. Both can change
-from one event to the next, so they are checked for each event.
+An event is stored only if its namespace is not terminating and its name is free. Both conditions
+are checked for each event, because they can change from one event to the next.
 """
 
 from __future__ import annotations
