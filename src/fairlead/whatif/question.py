@@ -337,9 +337,9 @@ class _AskAgain(Struct, frozen=True):
     def effect(self, change: ClusterChange) -> Effect | None:
         """Return the effect of `change` with the first seed.
 
-        Return None if `change` is invalid, or if there are more than `recurrences_max` repeated
-        displacements. If pods displace one another until the horizon, the simulation can take
-        minutes.
+        Return None if `change` is invalid, or if preemptions and evictions repeat more than
+        `recurrences_max` times. If pods preempt one another until the horizon, the simulation can
+        take minutes.
         """
         before = self.runs.before
         try:
@@ -627,7 +627,7 @@ def _no_room_in_quotas(effect: Effect) -> Iterator[str]:
 
 
 def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return a note about pods that have a controller and are displaced in both runs."""
+    """Return a note about controlled pods that are evicted or preempted in both runs, or []."""
     before, after = (
         {one.pod.key: one.pod.workload for one in (*run.preempted, *run.evicted)}
         for run in (without, changed)

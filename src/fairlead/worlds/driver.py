@@ -126,9 +126,10 @@ class Driver:
     ) -> None:
         """Perform everything that is due at or before `until`, then set the time to `until`.
 
-        The run ends early in two cases: `stop_when` returns True after everything has settled, or
-        `pause_when` returns True between two steps. `on_progress` receives the time whenever
-        everything has settled. Raises LivelockError.
+        The world and the engine have settled when no stimulus and no command is left. The run ends
+        early in two cases: `stop_when` returns True when both have settled, or `pause_when` returns
+        True between two steps. `on_progress` receives the time whenever both have settled. Raises
+        LivelockError.
         """
         if self._paused_at is not None and self._paused_at < self.now:
             self._interleave_controllers()

@@ -212,8 +212,8 @@ def _simkube_starts(
 ) -> Iterator[ReplayedStart]:
     """Pair the n-th recorded start of a workload with its n-th placed pod.
 
-    `waits` are the waits of the workload's pods. If there are more starts than pods, or the
-    reverse, the missing time is None.
+    `waits` are the periods in which pods of the workload waited for a node. If there are more
+    starts than pods, or the reverse, the missing time is None.
     """
     ordered = sorted(
         waits, key=lambda one: (one.until is None, one.until or one.since, one.since, one.pod)

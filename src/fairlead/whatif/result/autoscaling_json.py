@@ -58,7 +58,10 @@ def autoscaling_json(
 
 
 def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Json:
-    """Return the distribution of `waits`: in total, and by workload if there is an autoscaler."""
+    """Return the distribution of the waiting times `waits` of pods.
+
+    The distribution is given in total, and also by workload if there is an autoscaler.
+    """
     waits = list(waits)
     return {
         **waiting_totals_json(waits),

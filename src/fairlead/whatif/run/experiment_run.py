@@ -623,8 +623,8 @@ class ExperimentRun:
         """Run for the experiment's duration; if it is None, run until `_is_quiet` returns True.
 
         If the duration is None, the run ends at the latest when the experiment's `horizon` has
-        passed since the last step, or if displacements repeat too often (`recurrences_max`). The
-        times of the steps count from `begin`.
+        passed since the last step, or if preemptions and evictions repeat too often
+        (`recurrences_max`). The times of the steps count from `begin`.
 
         Events that are due exactly at the horizon do not happen, because the run would end before
         their consequences. For example, a flapping machine would fail in the last instant. But the
@@ -923,9 +923,10 @@ class ExperimentRun:
     def _recurrences(
         self, since: Instant, workloads: Mapping[WorkloadRef, WorkloadReadiness]
     ) -> Iterator[Recurrence]:
-        """Yield the repeated displacements from `since` on, ordered by time.
+        """Yield the repeated displacements of pods from `since` on, ordered by time.
 
-        A starving workload is left out if the number of displacements of its pods is at most
+        A displacement is a preemption, an eviction or a rejection by a kubelet. A workload whose
+        pods are displaced repeatedly is left out if the number of displacements is at most
         ROUNDS_MAX times the number of pods that it wants. So few displacements need not be a loop.
         For example, a rolling update of another workload can displace each pod once, and a later
         outage of a zone can displace it once more.

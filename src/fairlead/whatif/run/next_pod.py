@@ -9,8 +9,8 @@ The trial creates one more pod. If this pod is refused, a second trial creates t
 pod that has ended: a quota may have room for the replacement, because the quota does not count the
 ended pod.
 
-Workloads of built-in kinds are tried. A ReplicaSet with pods is tried instead of its Deployment. If
-no ReplicaSet of a Deployment has pods, the Deployment itself is tried.
+Trials are made for workloads of built-in kinds. If a Deployment has ReplicaSets with pods, the
+trials are made for these ReplicaSets. If it has none, a trial is made for the Deployment itself.
 """
 
 from __future__ import annotations

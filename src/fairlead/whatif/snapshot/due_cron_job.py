@@ -67,10 +67,10 @@ def later_cron_job_notes(
 ) -> Iterator[str]:
     """Yield a note about the `cron_jobs` that created no Job, because they are due after `end`.
 
-    Call this function for a run that simulates CronJobs, and that has ended at `end` because it
-    settled. `start` is the beginning of the run, and `initial` are the objects that existed then.
-    Suspended and invalid CronJobs are left out. A CronJob that creates a Job at the start of the
-    run, for a time that it missed before, is left out, too.
+    Call this function for a run that simulates CronJobs, and that has ended at `end` because
+    nothing changed any more. `start` is the beginning of the run, and `initial` are the objects
+    that existed then. Suspended and invalid CronJobs are left out. A CronJob that creates a Job at
+    the start of the run, for a time that it missed before, is left out, too.
     """
     before = {
         one.ref.key: _last_time(one.value) for one in samples(initial) if one.kind is CRON_JOB

@@ -1,8 +1,8 @@
 """Node pools: the nodes that belong together, and a template for new nodes of a pool.
 
 Managed node pools mark their nodes with a label (POOL_LABELS). Other nodes form a pool if they have
-the same lasting taints and the same labels. Labels about one node or its place do not count
-(`NodeTraits`).
+the same labels and taints (`NodeTraits`). Labels about one node or its place do not count, and
+taints that are removed later do not count.
 """
 
 from __future__ import annotations
@@ -178,7 +178,9 @@ class NodeTraits(Struct, frozen=True):
 
 
 def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
-    """Return the traits of `node`; labels with the keys `besides` are left out.
+    """Return the labels and taints of `node` that nodes of the same pool share.
+
+    Labels with the keys `besides` are left out.
 
     If the value of a label names the node or its machine, the result has "" instead of the value.
     Examples: TopoLVM and k3s label each node with its own name. eksctl labels each node with the id
@@ -313,7 +315,10 @@ def _without_zone(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def node_template(node: Json) -> Json:
-    """Return a node object without a name: the labels, lasting taints and size of `node`."""
+    """Return a node object without a name, with the labels, taints and size of `node`.
+
+    Taints that new nodes of the pool do not have are left out (`is_lasting_taint`).
+    """
     labels = {
         key: value
         for key, value in (node["metadata"].get("labels") or {}).items()

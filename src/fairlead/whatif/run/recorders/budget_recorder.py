@@ -21,8 +21,9 @@ class _Record(Struct):
     """The history of one budget.
 
     `had_pods` is set if the budget had pods at first: its first status counts pods, or it selects
-    pods of the snapshot. `displaced` contains (instant, pod key) in order of time; `refused`
-    contains instants by pod key.
+    pods of the snapshot. `displaced` contains (instant, pod key), ordered by time, of the pods that
+    were preempted, evicted or deleted with their node. `refused` contains the instants of refused
+    evictions by pod key.
     """
 
     rule: str
@@ -33,7 +34,7 @@ class _Record(Struct):
 
 
 class BudgetRecorder(Struct):
-    """Observes all versions of all budgets, and the displaced pods and refused evictions.
+    """Observes all versions of all budgets, refused evictions, and pods that leave their nodes.
 
     `breaches` contains the pods that left although a budget did not allow the disruption.
     """
@@ -166,7 +167,7 @@ class BudgetRecorder(Struct):
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
         """Yield the history of each budget from `since` on, sorted by key.
 
-        A deleted budget is included only if, at `since` or later, one of its pods was displaced, or
+        A deleted budget is included only if, at `since` or later, one of its pods left its node or
         the eviction of one of its pods was refused.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}

@@ -487,7 +487,7 @@ class Recorder(Struct):
     def _observe_conditions(self, one: Pod, key: str, track: PodTrack) -> None:
         """Record that the status of `one`, whose key is `key`, has changed, but not its phase.
 
-        `track` is the pod's track.
+        `track` is the PodTrack of the pod.
         """
         # The readiness in `track.pod` may be out of date, because `_observe_readiness` keeps it.
         self._observe_readiness(self.outage.pods[one.metadata.uid], one)
@@ -889,7 +889,7 @@ class Recorder(Struct):
         return Undrained(pod=end, cause=cause, why=why, stops_at=stops_at)
 
     def _refusal(self, track: PodTrack) -> str:
-        """Return the reason why an eviction of the pod of `track` was last refused.
+        """Return the reason why an eviction of the pod of the PodTrack `track` was last refused.
 
         If a budget refused the eviction, the reason names all budgets that cover the pod.
         """

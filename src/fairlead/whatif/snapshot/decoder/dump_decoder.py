@@ -1,9 +1,9 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
 Decoding texts to JSON values, and converting these values to views, would take ten times as long.
-Direct decoding works for objects of the common kinds in stored form (`StoredForm`). Other objects
-are decoded as JSON. Most pods are not decoded at all, because they match the template of another
-pod's text (`PodTexts`).
+Direct decoding works for objects of the common kinds if they are in the form that an API server
+stores (`StoredForm`). Other objects are decoded as JSON. Most pods are not decoded at all, because
+they match the template of another pod's text (`PodTexts`).
 
 The views of pods and workloads lack timestamps of the status. The status is therefore decoded a
 second time, to find the newest timestamp.
@@ -215,7 +215,8 @@ class DumpDecoder:
     def _learned(self, texts: TemplateRows) -> PodTemplate | None:
         """Learn the template of `texts`, and return it.
 
-        Returns None if the template is not usable, or if the first pod is not in stored form.
+        Returns None if the template is not usable, or if the first pod is not in the form that an
+        API server stores (`StoredForm`).
         """
         template = self._pods.learn_stated(texts.template)
         if template is None:
@@ -288,8 +289,8 @@ class DumpDecoder:
     ) -> DumpedObject | None:
         """Return the DumpedObject of the workload `item`, whose JSON text is `text`.
 
-        `data` contains the bytes of `text`. Returns None if the workload may not be in stored form
-        (`StoredForm`).
+        `data` contains the bytes of `text`. Returns None if it is not certain that the workload is
+        in the form that an API server stores (`StoredForm`).
         """
         spec_text = bytes(item.spec.template.spec)
         described = TemplateSpec.of(spec_text)

@@ -299,7 +299,10 @@ class PodTexts:
         return self._of_texts[texts]
 
     def forget(self, texts: JsonTemplate) -> None:
-        """Remove the template for `texts`, because a pod that matches it is not in stored form."""
+        """Remove the template for `texts`, because one of its pods has an unusual form.
+
+        The pod is not in the form that an API server stores (`StoredForm`).
+        """
         del self._of_texts[texts]
 
     def _learn(self, workload: _Workload, text: bytes) -> None:

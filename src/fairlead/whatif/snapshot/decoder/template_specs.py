@@ -50,8 +50,9 @@ class TemplateSpecs:
     def learn(self, spec: TemplateSpec, workload: Replicated) -> None:
         """Keep `workload`; `find` will return it for specs that differ from `spec` only in images.
 
-        `workload` has the spec `spec` and is in stored form. It is not kept if `spec` contains
-        images other than those of the containers, such as the image of a volume.
+        `workload` has the spec `spec`, and is in the form that an API server stores (`StoredForm`).
+        It is not kept if `spec` contains images other than those of the containers, such as the
+        image of a volume.
         """
         images = [one["image"] for one in workload.spec.template["spec"]["containers"]]
         has_others = spec.rest.count(_IMAGE_KEY) > len(images) or _ESCAPED_LETTER in spec.rest
