@@ -106,11 +106,12 @@ def what_if(  # noqa: PLR0913 - a question, and who observes the runs
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run without `change` shows when the cluster comes to rest. The run with `change` makes the
-    change at this time; `run_pair` states the exceptions. `command_log` receives the commands of
-    the run with the change. `logging` wraps the reporter of that run in a reporter that logs
-    decisions. Before next steps are tried, `on_verdict` is called with the answer without next
-    steps, because these trials may take longer than the two runs.
+    The run without `change` shows when the cluster comes to rest. Usually, the run with `change`
+    makes the change at this time (see `run_pair`). `command_log` receives the commands of the run
+    with the change. `logging` wraps the reporter of that run in a reporter that logs decisions.
+
+    Before next steps are tried, `on_verdict` is called with the answer without next steps. The
+    trials of next steps may take longer than the two runs.
     """
     progress = progress or NoProgress()
     answer, pair, runs = _without_next_steps(

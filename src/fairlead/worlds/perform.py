@@ -193,7 +193,7 @@ def _patch(
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """Return the kind called `name`, as `kind_in` does; raises ApiError 404 if it is unknown."""
+    """Return the built-in or custom kind called `name`; raises ApiError 404 if it is unknown."""
     kind = kind_in(store, name)
     if kind is None:
         raise ApiError("NotFound", 404, "the server could not find the requested resource")

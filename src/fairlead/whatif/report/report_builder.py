@@ -94,7 +94,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
 
 
 def _concerned(outcome: RunOutcome) -> Iterator[PodEnd]:
-    """Yield the displaced and pending pods, and the pods on nodes that are out of service."""
+    """Yield the preempted, evicted and pending pods, and those on nodes that are out of service."""
     yield from (one.pod for one in (*outcome.preempted, *outcome.evicted))
     yield from outcome.pending
     history = outcome.cluster_history

@@ -63,8 +63,8 @@ def refused_workloads(
 ) -> tuple[RefusedWorkload, ...]:
     """Return the workloads of `tried` whose next pods would be refused now, sorted.
 
-    `jobs` are the Jobs that have not finished; other Jobs create no pods. `pods` returns the
-    existing pods of the given workloads, as `Recorder.pods_of` does. The trials do not change the
+    `jobs` are the Jobs that have not finished; other Jobs create no pods. `pods` returns (workload,
+    uid, pod, node) for each existing pod of the given workloads. The trials do not change the
     store.
     """
     owners = [one for one in _owners(world, tried) if one.kind is not JOB or one.job in jobs]

@@ -32,10 +32,10 @@ def rest_of(
     """Return the time at which the cluster came to rest, and the activities until then.
 
     The cluster comes to rest at the first pause that is longer than `gap`. A pause is a time
-    without transitions of pods. Transitions of pods of Jobs, and of pods without a controller, are
-    ignored. The last pause lasts until the run ends, at `end`. `settled` is True if the run ended
-    because nothing changed any more. Such a run is at rest after its last transition, even if no
-    pause was long enough.
+    without transitions of pods. Pods that can end by themselves, such as pods of Jobs, are ignored.
+    The last pause lasts until the run ends, at `end`. `settled` is True if the run ended because
+    nothing changed any more. Such a run is at rest after its last transition, even if no pause was
+    long enough.
     """
     episode: list[PodTransition] = []
     last = start

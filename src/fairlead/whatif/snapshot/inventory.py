@@ -202,7 +202,7 @@ class Inventory:
         return found
 
     def look_up(self, source: str, text: str, namespace: str = "") -> Manifest | None:
-        """Return the object that `find` returns; None if `text` names no object.
+        """Return the object that `text` names, like `find`; None if `text` names no object.
 
         Raises InputError for an ambiguous name, for a namespace in the name of a cluster-scoped
         object, and if `text` contains another namespace than `namespace`.

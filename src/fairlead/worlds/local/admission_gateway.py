@@ -116,8 +116,9 @@ class AdmissionGateway:
     ) -> Outcome:
         """Perform the command `detailed` without calls of webhooks, and return its outcome.
 
-        `perform` explains the parameters. This method is used only while the store contains no
-        webhook configurations and no admission policies.
+        `detailed` is the command in `issued`, completed with details such as the pod IP. `report`
+        describes a kubelet's status write, and is None for any other write. This method is used
+        only while the store contains no webhook configurations and no admission policies.
         """
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:

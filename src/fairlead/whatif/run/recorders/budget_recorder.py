@@ -233,9 +233,9 @@ def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tupl
     healthy pods of another instant, because this could show a shortage that never existed.
 
     `highest` is the highest number of healthy pods before `statuses`. `are_new` is set if the
-    budget has no pod at first. If so, only the statuses that `_counting` yields are considered (or
-    the last status if `_counting` yields nothing), because a budget does not protect pods that have
-    not started yet.
+    budget has no pod at first. In this case, a status is considered only if the number of healthy
+    pods was higher at an earlier instant, because a budget does not protect pods that have not
+    started yet. If there is no such status, the last status is considered.
     """
     counting = list(_counting(statuses, highest))
     if are_new:
@@ -250,7 +250,8 @@ def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tupl
 def _shortage(statuses: Iterable[_Status], highest: int) -> int:
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
-    Only the statuses that `_counting` yields are considered.
+    A status is considered only if the number of healthy pods was higher at an earlier instant.
+    `highest` is the highest number of healthy pods before `statuses`.
     """
     lacking = (needed - healthy for _, healthy, needed, _ in _counting(statuses, highest))
     return max(0, max(lacking, default=0))

@@ -66,7 +66,7 @@ class KeptEnds:
         changed: Iterable[str],
         end_of: Callable[[str], PodEnd],
     ) -> dict[str, PodEnd]:
-        """Return the PodEnds of the existing `pods`, keyed as in `listed`.
+        """Return the PodEnds of the existing `pods`, sorted by key.
 
         A pod that replaces an evicted pod is listed under the key of the evicted pod. Of several
         pods with the same key, only one is in the result.

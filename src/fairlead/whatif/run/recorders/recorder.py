@@ -594,7 +594,7 @@ class Recorder(Struct):
             track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
 
     def _load_replicas(self, replicas: Replicas, nodes_down: Collection[str]) -> None:
-        """Record pods of a snapshot, as `_record_pod` does.
+        """Record pods of a snapshot, with the same result as `_record_pod` for each pod.
 
         `nodes_down` are the nodes that are out of service.
 
@@ -623,7 +623,7 @@ class Recorder(Struct):
         self.counts.node_changed(down, self.now, is_serving=False)
 
     def _loaded_track(self, replicas: Replicas, index: int) -> PodTrack:
-        """Make the track of a loaded pod, store it under the pod's key and uid, and return it."""
+        """Make the PodTrack of a loaded pod; store it under the pod's key and uid; return it."""
         track, row = self._loaded[id(replicas)].track(index), replicas.rows[index]
         self._tracks.replace_row(replicas.keys[index], row, track)
         self._known.replace_row(replicas.uids[index], row, track)

@@ -170,7 +170,7 @@ class PodTemplate:
         return found if isinstance(found, int) else None
 
     def value_of(self, text: Text) -> Json | None:
-        """Return the JSON value of `text`, as `DumpedObject.value` does.
+        """Return the object with the JSON text `text` as a JSON value.
 
         Returns None if the value cannot be copied from the template, so that the caller must decode
         `text` itself.

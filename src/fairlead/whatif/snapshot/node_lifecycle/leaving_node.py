@@ -108,8 +108,8 @@ def leaving_notes(
 ) -> tuple[str, ...]:
     """Return the notes of a simulation about the nodes that were being removed or deleted at `at`.
 
-    `nodes_to_be_deleted` explains `by_cluster_autoscaler` and `by_karpenter`. `deleted` are the
-    nodes that the change deletes.
+    If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes that this autoscaler tainted
+    for removal are left out. `deleted` are the nodes that the change deletes.
     """
     names = nodes_to_be_deleted(
         manifests, at, by_cluster_autoscaler=by_cluster_autoscaler, by_karpenter=by_karpenter
