@@ -338,7 +338,7 @@ class ClusterRunner:
             self._begin_if_ready()
 
     def _record_election(self, change: str) -> None:
-        """Record an Event about the Lease; `change` is what this replica did (`became leader`).
+        """Record an Event about the Lease; `change` says what happened, such as `became leader`.
 
         upstream: resourcelock/leaselock.go: RecordEvent
         """

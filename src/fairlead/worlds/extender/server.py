@@ -1,7 +1,7 @@
 """Serves an extender on a socket until SIGINT or SIGTERM.
 
-Requests are handled one at a time, because the backend's state must have a single writer. The order
-is the order in which the bodies of the requests are complete.
+Requests are handled one at a time, because the backend's state must have a single writer. They are
+handled in the order in which their bodies are complete.
 """
 
 from __future__ import annotations

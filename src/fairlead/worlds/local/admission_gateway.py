@@ -158,8 +158,9 @@ class AdmissionGateway:
     ) -> Callable[[Kind, str], Write]:
         """Return a function that returns the Write of `issuer` for a kind and a subresource.
 
-        A Write contains the field manager of a request, and the user who sends it.
-        `generated_name` is described at `Write`.
+        A Write contains the field manager of a request, and the user who sends it. `generated_name`
+        is the name that the server chose for a new object whose request has only a generateName; ""
+        for all other requests.
         """
 
         def write(kind: Kind, subresource: str) -> Write:

@@ -46,7 +46,7 @@ class PendingReasonForm(Struct, forbid_unknown_fields=True):
 
 
 class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
-    """A workload and one reason why some of its pods have a node, but are not ready."""
+    """A workload, and a reason why pods of the workload that have a node are not ready."""
 
     workload: Annotated[str, about("the workload")]
     pods: Annotated[int, about("number of pods of the workload with this reason")]

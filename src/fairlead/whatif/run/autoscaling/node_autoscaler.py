@@ -89,8 +89,8 @@ def autoscaling_outcome(
 def _by_original(found: Mapping[str, Value], pods: Mapping[str, Pod]) -> dict[str, Value]:
     """Return `found` with the keys of original pods instead of the keys of replacements, sorted.
 
-    The keys of `found` are keys of pods, and `pods` maps these keys to the pods. If a pod replaces
-    another pod, an outcome lists it under the key of the original pod.
+    The keys of `found` are keys of pods, and `pods` maps these keys to the pods. An outcome lists
+    each replacement under the key of the original pod.
     """
     keys = {key: original_key(pods[key]) if key in pods else key for key in found}
     return {keys[key]: found[key] for key in sorted(found, key=lambda key: (keys[key], key))}
