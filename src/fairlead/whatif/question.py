@@ -544,7 +544,7 @@ def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[s
 def _notes_without_change(
     conditions: Conditions, without: RunOutcome, snapshot: Snapshot
 ) -> Iterator[str]:
-    """Yield notes on a question without a change: about its load, and about pending pods."""
+    """Yield notes on a question without a change: about the load, and about pending pods."""
     if conditions.load is not None:
         yield _LOAD_IN_BOTH_RUNS
     if without.pending:
@@ -869,7 +869,7 @@ def _other_seeds(
     conditions: Conditions,
     progress: Progress,
 ) -> Iterator[SeedOutcome]:
-    """Return the outcomes of all seeds except the first; each seed has its own order of arrival.
+    """Return the outcomes of all seeds except the first; the seed decides the order of arrival.
 
     `first` are the experiments with the first seed.
     """

@@ -1,8 +1,8 @@
 """Places the waiting pods of a snapshot, as the scheduler would before any new pod arrives.
 
-`place_waiting_pods` places the pods that can start now. Some gangs cannot start yet, because too
-few of their pods fit. `place_waiting_gangs` places the pods of these gangs that do fit, so that no
-other pod takes their room.
+`place_waiting_pods` places the pods that the Kubernetes scheduler can start now.
+`place_waiting_gangs` then places pods of the other gangs as far as they fit, so that no other pod
+takes their room. These are gangs of the batch scheduler, and gangs of which too few pods fit.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ def preemption_words(preempted: int, lost: int) -> str:
 def place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:
     """Place `pod`, by preemption if `model` allows it; return the placement, or the failure.
 
-    Preempted pods are added to `victims`. The pod is tried again after each preemption. The tries
-    end, because each preemption removes at least one pod.
+    Preempted pods are added to `victims`. After each preemption, this function tries to place the
+    pod again. The attempts end, because each preemption removes at least one pod.
     """
     while True:
         decision = model.schedule(pod)

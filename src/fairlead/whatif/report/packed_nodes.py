@@ -201,7 +201,7 @@ def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns)
 def _pod_differences(
     after: NodeSide, before: NodeSide, index: Mapping[str, int], pods: _PodColumns
 ) -> Json:
-    """Return how the pods at the end of the run `before` differ from the pods of `after`."""
+    """Return how the pods at the end of the run `before` differ from the pods in `after`."""
     rows = list(_differing_pods(after.nodes, before.nodes, pods))
     return {
         "node": [index[node] for node, _, _ in rows],

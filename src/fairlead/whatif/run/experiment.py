@@ -133,8 +133,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
 def starts_alike(one: Experiment, other: Experiment) -> bool:
     """Return whether runs of `one` and `other` are the same until the first step.
 
-    Only the fields that a run reads after its start may differ. `steps_begin` must be the same if
-    there are loads, because it is then the time at which the loads begin to vary.
+    Only the fields that a run reads after its start may differ. If there are loads, `steps_begin`
+    must also be the same, because the loads begin to vary at this time.
     """
     begin = one.steps_begin if one.loads else other.steps_begin
     same = replace(

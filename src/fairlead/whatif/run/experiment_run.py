@@ -662,7 +662,7 @@ class ExperimentRun:
         return self._is_unchanged(now) and not self._controllers.is_waiting(now)
 
     def _awaits_deadline(self, end: Instant) -> bool:
-        """Return whether the run waits for the deadline of a Job that is before `end`."""
+        """Return whether the run waits for a Job deadline, and this deadline is before `end`."""
         if not self._experiment.awaits_job_deadlines:
             return False
         deadline = self._controllers.workloads.next_job_deadline()

@@ -470,10 +470,10 @@ def _created_with(
 ) -> list[Manifest]:
     """Return the objects that an earlier event created in addition to `target`.
 
-    These objects do not have `target` as their owner, so garbage collection would keep them. Return
-    [] if `target` has a uid. Such a `target` is from a dump, so its controller created the objects,
-    and `target` is their owner.
-    Objects that may have existed before the event, such as a Service, are not returned either.
+    These objects do not have `target` as their owner, so garbage collection would keep them. If
+    `target` has a uid, it is from a dump. The controller of `target` then created the objects with
+    `target` as their owner, and the result is []. Objects that may have existed before the event,
+    such as a Service, are not returned either.
     """
     parts = [] if target.ref.uid else _owned([target], inventory)
     known = (inventory.get(one.kind, one.ref.namespace, one.ref.name) for one in parts)

@@ -270,7 +270,7 @@ class Inventory:
         """Return a hint with a few objects of the kind `text`; "" if `text` is no kind.
 
         Also return "" if only other built-in kinds are `expected`. If `namespace` is not empty,
-        only its objects are named.
+        only objects in this namespace are named.
         """
         kind = self._kind(text)
         if kind is None or (expected and kind not in expected and not is_custom(kind.api_version)):
@@ -399,10 +399,11 @@ class Inventory:
     def _kind(self, name: str, *of_object: str) -> Kind | None:
         """Return the kind called `name`, as kubectl names kinds; None if there is no such kind.
 
-        If a built-in kind that every cluster serves has the name, the result is this kind.
-        Otherwise, several custom resources may have the name. `of_object`, if given, is a namespace
-        ("" for any) and the name of an object. The result is the first kind with this object in the
-        inventory. If the object does not exist, the result is the first kind with the name.
+        If a built-in kind that every cluster serves has the name, the result is this kind. Several
+        kinds of custom resources may have the name. `of_object`, if given, is a namespace ("" for
+        any) and the name of an object. The result is then the first of these kinds of which the
+        inventory has this object. If there is no such object, or `of_object` is not given, the
+        result is the first kind with the name.
         """
         known = find_kind(name)
         if known is not None and not (known.is_custom or known.feature_gate):

@@ -125,7 +125,7 @@ class PlaceFinder:
     def _candidates(self, term: NodeSelectorTerm) -> Iterable[int]:
         """Return the numbers of the nodes that `term` may match.
 
-        If `term` requires one of some values of a label, only the nodes with these values are
+        If `term` requires one of several values of a label, only the nodes with these values are
         returned. For example, a local volume requires the host name of its node. In a large
         cluster, it would take seconds to compare each of many local volumes with each node.
         """

@@ -10,7 +10,7 @@ chosen node (NominatedNodeNameForExpectation). From then on, kube-scheduler coun
 node, and so does the shadow. The binding is then not compared again.
 
 A shadow replaces an engine and issues no commands. A shadow makes its decision with the state
-before the update. Bindings may be observed in another order than that of the decisions, so the
+before the update. Bindings may be observed in another order than the order of the decisions, so the
 other scheduler may have decided with another state. Some of the reported differences have only this
 cause.
 

@@ -89,7 +89,7 @@ class VersionOrder:
             self._engine.handle(heappop(self._waiting)[2], now)
 
     def _version_of(self, change: _Change) -> int:
-        """Return the version of `change`, but at least that of the previous change of its kind.
+        """Return the version of `change`, but at least the version of the last change of its kind.
 
         `change` can have a lower version than the previous change if it deletes an object that is
         missing from a new list. Such an object still has the version of its last modification.

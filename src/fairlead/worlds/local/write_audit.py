@@ -69,8 +69,8 @@ class WriteAudit:
         """Write the event about `change`, which the command in `issued` made at `at`.
 
         While the clock is being advanced, `at` is later than the time of the clock. At other times,
-        `at` may be earlier, because work may be late. The event has the later time, so that it does
-        not precede the client request to which the command reacts.
+        `at` may be earlier, because work may be late. The event has the later of the two times, so
+        that it does not precede the client request to which the command reacts.
         """
         now = max(at, self._clock())
         write = _write_of(issued, change, now)

@@ -36,7 +36,7 @@ WRITES_MAX: Final = 8
 
 
 class KeptWrite(Protocol):
-    """A write to an object; the view shows the write already, the JSON value does not yet."""
+    """A write to an object; the view shows the write already, but the JSON value does not yet."""
 
     def applied_to(self, obj: Json, /) -> Json:
         """Return `obj` with the change of this write; the resourceVersion does not matter."""

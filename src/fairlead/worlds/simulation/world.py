@@ -91,7 +91,7 @@ class Latency(Struct, frozen=True, kw_only=True):
     patch: DurationNs = 0
 
     def of(self, command: Command) -> DurationNs:
-        """Return the latency of `command` in ns; 0 unless it is a binding or a patch."""
+        """Return the latency of `command` in ns; 0 for all commands but bindings and patches."""
         if type(command) is Bind:
             return self.bind
         return self.patch if type(command) in (PatchStatus, PatchObject) else 0

@@ -30,7 +30,7 @@ class ExplainedVictimForm(Struct, forbid_unknown_fields=True):
 
 
 class CandidateForm(Struct, forbid_unknown_fields=True):
-    """What preemption would do on a node on which it makes room for the pod."""
+    """What preemption would do on one of the nodes on which it makes room for the pod."""
 
     victims: Annotated[list[ExplainedVictimForm], about("the pods that are preempted")]
     pdb_violations: Annotated[

@@ -1,7 +1,7 @@
 """ClaimRecorder: the PersistentVolumeClaims that are deleted, and what happens to their volumes.
 
-While a pod uses a deleted claim, a finalizer keeps the claim. Its deletion cannot be undone, so
-such a claim is recorded, too.
+While a pod uses a deleted claim, a finalizer keeps the claim. Such a claim is recorded, too,
+because its deletion cannot be undone.
 
 upstream: pkg/controller/volume/pvcprotection/pvc_protection_controller.go: processPVC
 """

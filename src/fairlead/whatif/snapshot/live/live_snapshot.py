@@ -179,8 +179,8 @@ async def _list(
     The result is None if the objects cannot be read. There are three cases. The user has no
     permission. The server serves the resource only in versions that Fairlead does not read. The
     server fails to read a custom resource, for example because its conversion webhook is down. If
-    the server does not serve the resource at all, there are no objects. Raises RequestError for
-    other errors, and for any error about a required resource.
+    the server does not serve the resource at all, the sequence of objects is empty. Raises
+    RequestError for other errors, and for any error about a required resource.
     """
     try:
         return await _list_version(client, resource, keep, on_read)

@@ -1,6 +1,6 @@
 """Finds the API versions in which a server serves a resource.
 
-For example, a Kind has the version `policy/v1`, and Kubernetes 1.20 serves only `policy/v1beta1`.
+For example, Fairlead uses budgets of `policy/v1`, but Kubernetes 1.20 serves only `policy/v1beta1`.
 
 upstream: client-go/discovery/discovery_client.go
 """

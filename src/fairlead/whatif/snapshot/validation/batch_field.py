@@ -1,9 +1,9 @@
 """The fields of custom resources that describe batch workloads: JobSets and kinds of Volcano.
 
 The API server prunes unknown fields of these resources, or refuses the resources, because their
-definitions have schemas. A dump often lacks the definitions. So this module lists the fields;
-those of PodGroups and Queues are in `batch_definitions`. The lists have no types except the types
-of templates, which are types of Kubernetes. A status is not checked.
+definitions have schemas. A dump often lacks the definitions. So this module lists the fields; those
+of PodGroups and Queues are in `batch_definitions`. The lists state no types, except for templates,
+whose types are types of Kubernetes. The status is not checked.
 
 The kinds of kube-batch are left out: their definitions have no schemas, so any field is allowed.
 

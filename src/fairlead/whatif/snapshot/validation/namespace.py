@@ -1,4 +1,4 @@
-"""Checks that the namespaces of applied objects exist, and that they are those of --namespace.
+"""Checks that the namespace of each applied object exists, and that it is the one in --namespace.
 
 Simulated admission accepts objects in missing namespaces, because many dumps have no Namespaces. If
 a dump has Namespaces, an applied object in a missing namespace is refused before the run.
