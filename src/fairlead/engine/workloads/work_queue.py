@@ -150,7 +150,7 @@ class Retries(Struct):
         self._due.add(now + BURST_DELAY, key)
 
     def reset(self, key: Key) -> None:
-        """Record that all writes of a sync of `key` succeeded, or that its object was deleted."""
+        """Forget failures of `key`: all writes of a sync succeeded, or its object was deleted."""
         self._failures.pop(key, None)
 
     def next_due(self) -> Instant | None:

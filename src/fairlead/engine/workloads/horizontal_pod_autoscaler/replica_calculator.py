@@ -29,7 +29,7 @@ NO_MATCH: Final = "no metrics returned matched known pods"
 
 
 class Tolerances(Struct, frozen=True):
-    """How far the ratio of usage to target may be below or above 1 without a change."""
+    """How far the ratio of usage to target may differ from 1 without a change of the replicas."""
 
     scale_down: float
     scale_up: float
@@ -56,9 +56,9 @@ def utilization_proposal(
 ) -> Proposal:
     """Return the proposal for a target that is a percentage of the requests.
 
-    `usage` is the usage of the counted pods, in thousandths of the resource's unit (for example,
-    millicores). `target` is the percentage. `current` is the current number of replicas. Raises
-    MetricError if no pod is counted, or if requests are unknown or 0.
+    `usage` is the usage of the counted pods (see `pod_group`), in thousandths of the resource's
+    unit, such as millicores. `target` is the percentage. `current` is the current number of
+    replicas. Raises MetricError if no pod is counted, or if requests are unknown or 0.
     """
     counted = groups.counted
     if not counted.pods:
@@ -85,8 +85,9 @@ def average_proposal(
 ) -> Proposal:
     """Return the proposal for a target that is an amount per pod.
 
-    `usage` is the usage of the counted pods, and `target` is the amount, both in thousandths.
-    `current` is the current number of replicas. Raises MetricError if no pod is counted.
+    `usage` is the usage of the counted pods (see `pod_group`), and `target` is the amount per pod.
+    Both are in thousandths. `current` is the current number of replicas. Raises MetricError if no
+    pod is counted.
     """
     counted = groups.counted
     if not counted.pods:
@@ -127,10 +128,10 @@ class _Sample(Struct):
 
 
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
-    """Return the totals over the counted pods plus the pods that `ratio` adds.
+    """Return the totals over the counted pods and over some of the other pods.
 
-    `usage` is the usage of the counted pods. `ratio` is the ratio of this usage to the target, and
-    determines which pods are added:
+    `usage` is the usage of the counted pods. `ratio` is the ratio of this usage to the target. It
+    determines which other pods are added (the module `pod_group` explains the groups of pods):
 
         below 1 (scale-down)   the missing pods, assumed to use `missing_usage` in total
         1                      no pods

@@ -7,8 +7,8 @@ scale-down window.
 
 Policies: a policy of 4 Pods per 60 s allows at most 4 replicas more than there were 60 s ago. If
 there are several policies, the largest (Max) or smallest (Min) change that they allow applies.
-If spec.behavior is not set, one step can at most double the number of replicas. Steps up to 4
-replicas are always allowed.
+If spec.behavior is not set, one step can at most double the number of replicas. But a step may
+always raise the number to 4.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,

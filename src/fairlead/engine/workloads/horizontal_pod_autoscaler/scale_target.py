@@ -55,7 +55,7 @@ class NoScaleError(ScaleError):
 
 
 class Scale(Struct, frozen=True):
-    """The number of replicas of a workload, its pod selector, and the load that it states.
+    """The number of replicas of a workload, its pod selector, and its simulated load.
 
     `ref` identifies the workload, and `path` leads to the field with the number of replicas.
     """

@@ -8,9 +8,9 @@ A failed pod is replaced after a backoff: 10 s, doubled for each consecutive fai
 Example: after failures at 0 s and 12 s, new pods are created at 10 s and at 12 + 20 = 32 s. A
 success resets the backoff. When failures exceed backoffLimit, the Job fails.
 
-A terminating pod that its Job did not delete counts as failed immediately. The pod is replaced
-without waiting for its end. But if podReplacementPolicy is Failed, such a pod is counted and
-replaced only after it has finished.
+A terminating pod that its Job did not delete counts as failed immediately, and is replaced before
+it has finished. But if podReplacementPolicy is Failed, the terminating pod is counted and replaced
+only after it has finished.
 
 If restartPolicy is OnFailure, the Job also fails when its unfinished pods have backoffLimit
 container restarts in total (1 if backoffLimit is 0). Restarts do not count as failed pods.
@@ -65,9 +65,9 @@ class JobRule:
     `is_over` is set if the Job's status has a final condition. `is_deleting` is set if the Job is
     being deleted.
 
-    If a newer version of a Job has an equal rule, its pods are not examined again (`PodSets`).
-    `job` and `progress` are not compared. So all parts of the Job that can change the decision must
-    be in the other fields.
+    If a newer version of a Job has an equal rule, the Job's pods are not examined again
+    (`PodSets`). `job` and `progress` are not compared. So all parts of the Job that can change the
+    decision must be in the other fields.
     """
 
     reads_readiness: ClassVar[bool] = False
@@ -230,8 +230,9 @@ class JobRule:
         """Return the pods to delete; `excess` is the number of pods beyond the needed number.
 
         In an indexed Job, three kinds of pods are deleted whatever `excess` is: pods without an
-        index, pods whose index needs no pod, and pods with the same index as an earlier pod. Other
-        pods are deleted only if these pods are fewer than `excess`, and no creation is in flight.
+        index, pods whose index needs no pod, and pods with the same index as an earlier pod. If
+        fewer than `excess` pods are of these kinds, other pods are deleted too, but only while no
+        creation is in flight.
         """
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):

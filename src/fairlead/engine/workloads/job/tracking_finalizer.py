@@ -207,8 +207,8 @@ class EndedJobPods(NoDeadlines, Struct):
     until it is finished or terminating, not until the status counts the pod. Jobs with
     podReplacementPolicy Failed are an exception, because they count only finished pods. The
     terminating pods of such a Job keep the finalizer until they have finished. Invariant: the Job
-    controller handles each stimulus before this class does. So the Job controller has already
-    counted the pod.
+    controller handles each change of a pod before this class does. So the Job controller has
+    already counted the pod when this class removes its finalizer.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

@@ -80,7 +80,8 @@ class History(Struct):
 
         If no known revision has this template, the name is new. `pods` contains one entry for each
         pod of the owner: the pod itself, or another pod with the same revision label. The first
-        call also sets `current` and `first`.
+        call also sets `current` to the name of the owner's current revision, and sets `first` to
+        the same name.
         """
         self.owner = owner
         template = owner.spec.template

@@ -473,8 +473,7 @@ class PodSet:
     def unreplaced(self) -> list[Pod]:
         """Return the pods that must be replaced, in the order of the requests.
 
-        If the slot of a pod is a pod name, and a pod of this name exists or is being created, the
-        pod is left out.
+        A pod is left out if its slot is the name of a pod that exists or is being created.
         """
         waiting = (
             one

@@ -1,8 +1,8 @@
 """ReplicaSetRule: keeps a number of interchangeable pods of one template.
 
-The rule is for ReplicationControllers, ReplicaSets and implied ReplicaSets, which a dump lacks
-although it contains their pods (see `deployment.rollout`). Terminating and finished pods do not
-count as replicas, so their replacements are created immediately.
+The rule is for ReplicationControllers, ReplicaSets and implied ReplicaSets. A dump contains the
+pods of an implied ReplicaSet, but not the ReplicaSet itself (see `deployment.rollout`). Terminating
+and finished pods do not count as replicas, so their replacements are created immediately.
 
 upstream: pkg/controller/replicaset/replica_set.go:manageReplicas
 """

@@ -289,7 +289,7 @@ def _together(one: Plan, other: Plan) -> Plan:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """Return the volumes of `pod`: one for each of `claims`, and the others in `described`."""
+    """Return the volumes of `pod`: one for each claim, and the volumes in `described` for no claim."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

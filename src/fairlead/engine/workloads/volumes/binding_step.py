@@ -138,12 +138,12 @@ def lacks_provisioner(
 ) -> bool:
     """Return whether `claim` has waited for its provisioner for FAILING_AFTER.
 
-    Then the provisioner of `storage_class` does not run, or cannot create the volume. `claim` and
-    `pods`, the pods that use it, are as in a dump of the time `now`.
+    If it has, the provisioner of `storage_class` does not run, or cannot create the volume. `pods`
+    are the pods that use the claim. `now` is the time of the dump that contains the claim.
 
     With the mode WaitForFirstConsumer, the provisioner acts when the scheduler has selected a node
-    in an annotation of the claim. The time of the selection is unknown, but `pods` can show that it
-    was long ago (`_awaits_volumes`).
+    in an annotation of the claim. The time of the selection is unknown, but the pods can show that
+    the scheduler selected the node long ago (`_awaits_volumes`).
 
     upstream: pkg/scheduler/framework/plugins/volumebinding/binder.go: BindPodVolumes
     """
@@ -160,8 +160,9 @@ def lacks_provisioner(
 def _awaits_volumes(pod: Pod, now: Instant) -> bool:
     """Return whether `pod` shows that the scheduler has waited for its volumes for FAILING_AFTER.
 
-    This is so in two cases. The first attempt to schedule the old `pod` has not ended. Or an
-    attempt has ended with the error that the volumes were not bound in time.
+    Returns True in two cases: `pod` was created at least FAILING_AFTER ago and the first attempt to
+    schedule it has not ended, or the last attempt failed because the volumes were not bound in
+    time.
     """
     if pod.spec.node_name:
         return False

@@ -68,7 +68,7 @@ class ClaimOutput(Protocol):
     ) -> list[Command]:
         """Return the writes of events and annotations for `claim`.
 
-        `step` is the next step of the claim, or None if it has no next step.
+        `step` is the next step of the claim, or None if the claim has no next step.
         """
         ...
 
@@ -119,10 +119,10 @@ class ClaimEvents:
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """Return the commands that annotate the claim with its provisioner and record its event.
+        """Return the commands that annotate the claim with its provisioner, and record an event.
 
         The event reports the state of the claim. Returns [] if the event is the same as the last
-        event of the claim.
+        event about the claim.
         """
         events = _events(index, claim, step, provisions=self._provisions)
         if events == self._written.get(claim.key, []):

@@ -221,8 +221,8 @@ class Volumes:
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all loaded objects, then sync them; return the resulting commands.
 
-        If the snapshot may be incomplete, the commands create the storage objects that the snapshot
-        lacks. Volumes that were bound to a missing claim are then not synced.
+        If the snapshot may be incomplete, the commands also create the storage objects that the
+        snapshot lacks, and a volume that was bound to a missing claim is not synced.
         """
         objects = [*loaded.others]
         for one in objects:

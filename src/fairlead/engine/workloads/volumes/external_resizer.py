@@ -162,7 +162,10 @@ class ExternalResizer:
 
 
 def _is_less(capacity: ResourceList, needed: ResourceList) -> bool:
-    """Return whether `capacity` has less storage than `needed`; False if one of them lacks it."""
+    """Return whether `capacity` has less storage than `needed`.
+
+    Returns False if one of the two lists has no amount of storage.
+    """
     if _STORAGE not in capacity or _STORAGE not in needed:
         return False
     return parse_quantity(capacity[_STORAGE]).nano < parse_quantity(needed[_STORAGE]).nano
