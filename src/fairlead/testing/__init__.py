@@ -80,5 +80,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all public names, so that help() and completion also show names not imported yet."""
+    """Return all public names: help() and completion also show names that are not imported yet."""
     return __all__

@@ -20,9 +20,10 @@ View = TypeVar("View", bound=ApiObject)
 
 
 def built(view: type[View], api_version: str, value: Json) -> View:
-    """Return `value`, an object in `api_version`, as an instance of the class `view`.
+    """Return the object `value` as an instance of the class `view`.
 
-    Raises DecodeError for an unknown field or a field of the wrong type.
+    `api_version` is the apiVersion of the object. Raises DecodeError for an unknown field or for a
+    field of the wrong type.
     """
     # Imported only when needed: pytest loads this package, and the schema takes 0.07 s.
     from fairlead.apiserver.schema.unknown_field import unknown_fields  # noqa: PLC0415

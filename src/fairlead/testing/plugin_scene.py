@@ -179,7 +179,7 @@ class PluginScene:
 
 
 def _local_result(plan: ShapePlan, node: NodeInfo) -> str:
-    """Return the result of the plugins with the locality NODE or ROW for `node`, in words."""
+    """Return a text with the result for `node` of the plugins with the locality NODE or ROW."""
     at = plan.position(node.row)
     if at is None:
         return "excluded"

@@ -98,10 +98,11 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
 
     `claim_uid` defaults to the uid that `make_claim` sets. If `claim_uid` is "", the volume is
     reserved for the claim, but not bound to it. `phase` defaults to Bound for a volume that is
-    bound to a claim, otherwise to Available. `reach` maps keys of node labels to lists of values. A
-    node can access the volume if its value of each of these labels is in the list. If `reach` is
-    None, all nodes can access the volume. `modes` are the volume's access modes. If `driver` is not
-    "", the volume is a CSI volume. Its `handle` defaults to the name of the volume.
+    bound to a claim, otherwise to Available. `reach` maps the key of a node label to a list of
+    values. A node can access the volume if the list of each key contains the node's value of this
+    label. If `reach` is None, all nodes can access the volume. `modes` are the volume's access
+    modes. If `driver` is not "", the volume is a CSI volume. Its `handle` defaults to the name of
+    the volume.
     """
     metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
     if terminating:

@@ -49,8 +49,8 @@ class ApiClient:
     def kind(self, name: str) -> Kind:
         """Return the first kind named `name` (`_kinds`) that has objects.
 
-        If no kind has objects, return the first kind. Raises LookupError if the cluster does not
-        serve such a kind.
+        If no kind of this name has objects, return the first kind of this name. Raises LookupError
+        if the cluster serves no kind of this name.
         """
         first, *more = self._kinds(name)
         found = (kind for kind in (first, *more) if more and self.objects(kind, None))
@@ -59,8 +59,8 @@ class ApiClient:
     def kind_of_object(self, name: str, namespace: str, key: str) -> Kind:
         """Return the first kind named `name` (`_kinds`) that has an object with the name `key`.
 
-        If no kind has such an object, return the first kind. Raises LookupError if the cluster does
-        not serve such a kind.
+        If no kind has an object of this name, return the first kind. Raises LookupError if the
+        cluster serves no kind named `name`.
         """
         first, *more = self._kinds(name)
         found = (kind for kind in (first, *more) if more and self.find(kind, namespace, key))

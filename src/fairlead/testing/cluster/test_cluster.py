@@ -241,8 +241,8 @@ class TestCluster:
     ) -> Found:
         """Advance the clock until `check` returns a true value, and return that value.
 
-        Raises AssertionError if that takes longer than `within`; `what` describes the check in the
-        message.
+        Raises AssertionError if `check` returns no true value in the time `within`. The message of
+        the error describes the check by `what`.
         """
         found = self._waiter.wait(check, self._clock.now() + _ns(within))
         if not found:

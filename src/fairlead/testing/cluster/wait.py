@@ -6,8 +6,8 @@ skip minutes while an operator computes. The wait is longest when no event is du
 the clients can make progress.
 
 A change ends the wait without a step, and the condition is checked again. Changes of Leases do not
-count: a client with leader election renews its Lease every few seconds of real time, which is more
-often than the patience lasts. If other objects change again and again, the clock advances after
+count: a client with leader election renews its Lease every few seconds of real time, and so would
+end most long waits. If other objects change again and again, the clock advances after
 CHANGING_S_MAX.
 """
 
@@ -100,7 +100,8 @@ class ConditionWaiter:
     async def _change(self, patience_s: float) -> bool:
         """Wait up to `patience_s` real seconds until an object other than a Lease changes.
 
-        Returns whether one changed. Returns False immediately if no client watches the cluster.
+        Returns whether an object changed. Returns False immediately if no client watches the
+        cluster.
         """
         if not self._cluster.server.watches.count():
             return False

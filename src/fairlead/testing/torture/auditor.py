@@ -169,9 +169,9 @@ class Auditor:
     def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether `taints` contains an outage taint that the observed node does not have.
 
-        An outage taint makes the node lifecycle controller evict pods (`_is_of_outage`). A write of
-        taints contains all taints that the node then has. Only a write that adds an outage taint
-        counts for the eviction rate.
+        An outage taint makes the node lifecycle controller evict pods (`_is_of_outage`). `taints`
+        contains all taints that the node has after the write. Only a write that adds an outage
+        taint counts for the eviction rate.
         """
         known = self._nodes.get(node)
         keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()

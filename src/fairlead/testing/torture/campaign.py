@@ -54,8 +54,8 @@ class CampaignSummary(Struct):
 def run_seed(seed: int) -> Result:
     """Run the scenario that `seed` determines, and return its result.
 
-    If `seed` is a multiple of REPEAT_EVERY, run it twice. The result is a failure if the commands
-    of the two runs differ.
+    If `seed` is a multiple of REPEAT_EVERY, run the scenario twice. The result is a failure if the
+    commands of the two runs differ.
     """
     result = run(draw(seed))
     if seed % REPEAT_EVERY == 0 and result.failure is None:

@@ -157,10 +157,10 @@ class FinalState:
     # --- workloads ----------------------------------------------------------------------------
 
     def _check_owners(self) -> None:
-        """Check that no object exists without its owner, except some objects being deleted.
+        """Check that no object exists without its owner, except pods and NodeClaims in deletion.
 
         A deleted NodeClaim stays until its Node is drained. A deleted pod stays until the kubelet
-        of its node confirms that it has ended.
+        of its node confirms that the pod has ended.
 
         upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
         """

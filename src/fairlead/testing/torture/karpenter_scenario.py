@@ -107,8 +107,9 @@ def karpenter_changes(
     """Yield the changes in the scenario of `seed` that make Karpenter act.
 
     The last changes, at the end of the phase `chaos` (see `run`), stop the expiry of new
-    NodeClaims. Otherwise a NodeClaim might expire while the final state is checked. Older
-    NodeClaims keep their `expireAfter` of half an hour, and expire before that check.
+    NodeClaims. Without these changes, a new NodeClaim might expire while the final state is
+    checked. Older NodeClaims keep their `expireAfter` of half an hour, and expire before that
+    check.
 
     `workloads` is the number of Deployments that the scenario creates, named `deploy-1` and so on.
     """

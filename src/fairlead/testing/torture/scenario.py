@@ -52,7 +52,7 @@ class Create(Struct, frozen=True, tag_field="do", tag="create"):
 
 
 class Patch(Struct, frozen=True, tag_field="do", tag="patch", omit_defaults=True):
-    """A client sends a JSON merge patch; if `is_status` is set, it patches the status."""
+    """A client sends a JSON merge patch; if `is_status` is set, the patch changes the status."""
 
     at_ms: int
     kind: str

@@ -9,8 +9,8 @@ A command that needs an admission webhook is performed when the webhook answers.
 injected into the command, the webhook answers without a delay.
 
 As in every world, the outcome of a command is reported after its effects. So while the watch of a
-kind is cut, the outcomes of commands on its objects are held back together with the changes. An
-outcome is held back for at most HOLD_MAX.
+kind is cut, the outcomes of commands on objects of this kind are held back together with the
+changes. An outcome is held back for at most HOLD_MAX.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ def is_outcome(stimulus: Stimulus) -> bool:
 
 
 def _kind_of(stimulus: Stimulus) -> str:
-    """Return the kind of the changed object, or of the object that a command concerned."""
+    """Return the kind of the object that changed, or of the target of the command; else ""."""
     match stimulus:
         case ObjectChanged(view) | ObjectDeleted(view):
             return type(view).__name__

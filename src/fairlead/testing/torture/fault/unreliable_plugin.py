@@ -60,8 +60,8 @@ class UnreliablePlugin:
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
         """Permit the pod in most calls.
 
-        In the other calls, raise RuntimeError if the behaviour is RAISES. If it is WAITS, return a
-        Wait that no permission ends.
+        In the other calls, raise RuntimeError if the behaviour is RAISES. If the behaviour is
+        WAITS, return a Wait; the plugin never permits the waiting pod.
         """
         self._maybe_fail("permit")
         if not self._raises and self._is_due(_EVERY):
