@@ -72,7 +72,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The change as the first line of the answer, with the nodes in `returned`, if any."""
+        """The first line of the answer: the change, and the names of the nodes in `returned`."""
         if not self.returned:
             return self.change.title
         is_, its = ("is", "its") if len(self.returned) == 1 else ("are", "their")
@@ -84,7 +84,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def node_cost(self) -> str:
-        """The cost of the autoscaled nodes at the end as a sentence; "" if it is unknown."""
+        """The cost of the autoscaled nodes at the end, as a sentence; "" if it is unknown."""
         changed, without = self.changed.autoscaling, self.without.autoscaling
         if changed is None:
             return ""

@@ -126,8 +126,8 @@ class Alternative(Struct, frozen=True):
     def _loses_ready_pods(self) -> bool:
         """Whether a workload lacks pods at the end that are ready without the change.
 
-        If this were not checked, the loss of a running pod would not count if waiting pods got its
-        resources.
+        This check is necessary for changes that remove a running pod and let waiting pods start in
+        its place. The number of pending pods does not show such a loss.
         """
         without = self.answer.effect.without.workloads
         for one in self.answer.effect.workloads:
@@ -143,8 +143,8 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
     """Return the comparison of `alternatives`, in the given order.
 
     If `is_choice` is set, the user can choose an alternative, and the verdict names the best.
-    Otherwise, the verdict states what differs. If all alternatives assume the same, only the end of
-    the verdict says so.
+    Otherwise, the verdict states what differs. If all alternatives have the same assumption, only
+    the end of the verdict states this assumption.
     """
     shared = {one.answer.verdict.assumption for one in alternatives}
     assumption = shared.pop() if len(shared) == 1 else ""

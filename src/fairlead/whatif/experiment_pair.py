@@ -336,11 +336,11 @@ def _without_change(
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `script` is the change, which matters in four ways. First, `conditions.load` may name a
-    workload that the change creates. Second, the instance types are also for NodePools that the
-    change creates. Third, the notes about nodes that were being removed say whether the change
-    deletes these nodes. Fourth, both runs try the next pods of workloads whose admission the change
-    may alter.
+    `script` is the change, which matters in four ways. First, `conditions.load` may name a workload
+    that the change creates. Second, the instance types are also for NodePools that the change
+    creates. Third, the notes about nodes that were being removed say whether the change deletes
+    these nodes. Fourth, the change may cause admission to refuse the next pods of some workloads,
+    and both runs test the next pods of these workloads.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale, script.written),

@@ -223,7 +223,11 @@ class RecordedCluster(Struct):
         yield from self._put_or_remove(write, new)
 
     def _put_or_remove(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
-        """Yield the update of an object to `new`, or its removal if nothing keeps it any longer."""
+        """Yield the update of an object to `new`, or the removal of the object.
+
+        The object is removed if `new` has a deletionTimestamp, and no finalizer or grace period
+        keeps the object.
+        """
         meta = new["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         if not _is_gone(new):

@@ -176,7 +176,7 @@ def _read_manifests(
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about Nodes for which the applied file has another status, which is ignored."""
+    """Yield a note about Nodes whose status in the applied file differs and is ignored."""
     kept = []
     for manifest, value in written:
         if manifest.kind is NODE and "status" in value:

@@ -119,7 +119,7 @@ def script_of_change(
 def _refuse_unused_options(change: ClusterChange) -> None:
     """Raise InputError if --namespace or --reschedule-order has no effect or a wrong value.
 
-    The functions of the other options check them.
+    The other options are checked by the functions that read them.
     """
     if change.reschedule_order not in (BY_PRIORITY, AS_SCHEDULED):
         problem = f"{change.reschedule_order!r} is not {BY_PRIORITY} or {AS_SCHEDULED}"
@@ -164,7 +164,7 @@ def _scale(collected: ChangeSteps) -> None:
 
 
 def _unsimulated(collected: ChangeSteps) -> Iterator[Manifest]:
-    """Yield the written objects that differ from before and on which no controller acts here."""
+    """Yield the created and altered objects that have no effect on pods in the simulation."""
     if not collected.written:
         return
     from fairlead.whatif.change.note.unsimulated_workload import is_unsimulated  # noqa: PLC0415
@@ -372,9 +372,9 @@ def _delete(collected: ChangeSteps) -> None:
 
 
 def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
-    """Return the nodes that --like names, before the change; None if --like is not set.
+    """Return the nodes that --like names; None if --like is not set.
 
-    Raises InputError.
+    `inventory` contains the nodes as they are before the change. Raises InputError.
     """
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
@@ -390,8 +390,8 @@ def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
 def _add_nodes(collected: ChangeSteps, models: Models | None, templates: Sequence[Json]) -> None:
     """Add the steps of --add-nodes.
 
-    The new nodes are copies of `models`, the nodes of --like, if it is not None. `templates` are
-    those of --instance-type, one for each zone. Raises InputError.
+    If `models` is not None, the new nodes are copies of `models`, the nodes of --like. `templates`
+    are node templates of the type in --instance-type, one for each zone. Raises InputError.
     """
     count, start = collected.change.add_nodes, collected.start
     if count is None:

@@ -41,7 +41,7 @@ def change_to(collected: ChangeSteps, existing: Manifest, result: Json, source: 
 
 
 def _resume_jobs(collected: ChangeSteps, before: Manifest, after: Manifest, source: str) -> None:
-    """Add the steps that suspend or resume the Jobs of a JobSet as its controller does."""
+    """Add the steps that suspend or resume the Jobs of a JobSet, as the JobSet controller does."""
     if after.kind.kind != _JOB_SET:
         return
     from fairlead.whatif.change.job_set import resumed_jobs  # noqa: PLC0415 - rarely needed

@@ -61,11 +61,10 @@ class DescheduledPods(Struct, frozen=True):
 def deschedule(
     found: Iterable[Manifest], text: str, namespace: str, order: str = BY_PRIORITY
 ) -> DescheduledPods:
-    """Return the objects `found`, in which the running pods selected by `text` are now pending.
+    """Return the objects `found`; the running pods that `text` selects become pending.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. `order` is
-    `BY_PRIORITY` or `scheduled`. Raises InputError for an invalid `text`, or if it selects no
-    running pod.
+    `BY_PRIORITY` or `scheduled`. Raises InputError if `text` is invalid or selects no running pod.
     """
     manifests = list(found)
     chosen = _chosen(manifests, text, namespace)
@@ -124,8 +123,8 @@ def _gated(manifest: Manifest) -> Manifest:
 def _scheduled_at(manifest: Manifest) -> tuple[str, str, str]:
     """Return a sort key: the time at which the pod was scheduled, its creation time, and its title.
 
-    If the time of scheduling is unknown, the start time of the pod is used, or else its creation
-    time.
+    If the time of scheduling is unknown, the start time of the pod is used instead. If the pod has
+    no start time either, the creation time is used.
     """
     status, meta = manifest.value.get("status") or {}, manifest.value["metadata"]
     created = str(meta.get("creationTimestamp") or "")

@@ -56,10 +56,11 @@ def priority_label(priority: int | None) -> dict[str, str]:
 
 
 def with_exclusive_topology(pod: Json, meta: Json, namespace: str, job: str) -> Json:
-    """Return the pod spec `pod`, restricted to the exclusive topology in its annotations, if any.
+    """Return the pod spec `pod`, restricted to the exclusive topology that `meta` names.
 
-    `meta` is the metadata of the pods, with the label JOB_KEY. `job` is the name of the Job. A
-    field of a wrong type is left as it is.
+    `meta` is the metadata of the pods, with the label JOB_KEY. If its annotations name no exclusive
+    topology, `pod` is returned unchanged. `job` is the name of the Job. A field of a wrong type is
+    left as it is.
     """
     annotations, labels = meta["annotations"], meta["labels"]
     topology = annotations.get(TOPOLOGY)

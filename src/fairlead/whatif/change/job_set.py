@@ -275,7 +275,7 @@ def _policy(name: str, value: Any) -> Any:
 
 
 def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:
-    """Return the changed Jobs of `inventory` that the JobSet controller suspends or resumes.
+    """Return the Jobs that the JobSet controller suspends or resumes, as they are afterwards.
 
     `before` and `after` are an object before and after a change. The result is [] if the object is
     not a JobSet, or if its `suspend` has not changed. Completed and failed Jobs are left out.
@@ -307,10 +307,12 @@ def changed_otherwise(before: Manifest, after: Manifest) -> bool:
 
 
 def _refuse_without_index(one: Manifest, replicated: _ReplicatedJob, path: str) -> None:
-    """Raise InputError if the pods of `replicated`, in an exclusive topology, have no indexes.
+    """Raise InputError if the pods of `replicated` have no completion indexes.
 
-    upstream: pkg/webhooks/pod_webhook.go: ValidateCreate, which refuses all these pods, because
-    they lack a pod with the index 0
+    `replicated` has an exclusive topology. JobSet's webhook refuses all pods of such a Job if it
+    has no pod with the index 0.
+
+    upstream: pkg/webhooks/pod_webhook.go: ValidateCreate
     """
     if replicated.template.spec.completion_mode not in {None, "Indexed"}:
         problem = (
@@ -376,7 +378,10 @@ def _valid_spec(one: Manifest) -> _Spec:
 
 
 def _check_targets(one: Manifest, spec: _Spec, names: Collection[str]) -> None:
-    """Raise InputError if a policy of the JobSet `one` names a replicated job not in `names`."""
+    """Raise InputError if a policy of `one` names a replicated job that is not in `names`.
+
+    `one` is the JobSet with `spec`.
+    """
     targets: list[tuple[str, tuple[str, ...]]] = []
     if spec.success_policy is not None:
         targets.append(("spec.successPolicy", spec.success_policy.target_replicated_jobs))
@@ -399,7 +404,7 @@ def _longest_names(one: Manifest, replicated: _ReplicatedJob) -> Iterator[tuple[
 
 
 def _check_coordinator(one: Manifest, spec: _Spec) -> None:
-    """Raise InputError if the coordinator of the JobSet `one` is in no Job of its `spec`."""
+    """Raise InputError if no Job of the JobSet `one` has the pod that is the coordinator."""
     if (found := spec.coordinator) is None:
         return
     name = found.replicated_job

@@ -6,9 +6,9 @@ Therefore both runs begin with an annotation on these nodes that prevents their 
 change begins, both runs restore the earlier value of the annotation. So the runs differ only by the
 change.
 
-Some changes decide which nodes the autoscaler may remove. If such a change was made at rest, the
-autoscaler would already have removed these nodes in both runs. Therefore such a change is made at
-the time of the dump, and no node is kept.
+Some changes decide which nodes the autoscaler may remove. Such a change is made at the time of the
+dump, and no node is kept. If it were made after the cluster has come to rest, the autoscaler would
+have removed nodes in both runs before the change.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def changes_removal(
 ) -> bool:
     """Return whether a change of `initial` decides which nodes may be removed.
 
-    The change writes the objects in `written` and deletes those in `deleted`. It decides this if
-    `deleted` has a PodDisruptionBudget, or `written` has one that is new or has another spec.
-    It is also so if an object in `initial` gets another `_removal_rule`.
+    The change writes the objects in `written` and deletes the objects in `deleted`. The result is
+    True if the change deletes a PodDisruptionBudget, creates one or changes the spec of one. The
+    result is also True if the change alters the `_removal_rule` of another object.
     """
     if any(one.kind is POD_DISRUPTION_BUDGET for one in deleted):
         return True
@@ -87,7 +87,10 @@ def changes_removal(
 
 
 def _rule_if_absent(kind: str, rule: object) -> object:
-    """Return the earlier rule of an object of `kind` that has `rule` now and was no sample."""
+    """Return the assumed earlier rule of an object that has no known earlier version.
+
+    `kind` is the kind of the object, and `rule` is its rule after the change.
+    """
     if kind == POD_DISRUPTION_BUDGET.kind:
         return None  # A new budget always decides.
     if kind == POD.kind:

@@ -144,10 +144,11 @@ def check_pods(
 
 
 def with_daemon_set_pods(drain: KubectlDrain, pods: Iterable[str]) -> KubectlDrain:
-    """Return `drain` with the flag --ignore-daemonsets for `pods` added if `drain` lacks this flag.
+    """Return `drain`; if it lacks the flag --ignore-daemonsets, add the flag with `pods`.
 
-    `pods` are the keys of pods of DaemonSets that are created on the nodes of `drain` after the
-    dump. These pods stay on the nodes, so the real drain needs the flag for them, too.
+    `pods` are the keys of pods that DaemonSets create on the nodes of `drain` after the dump. These
+    pods stay on the nodes, so the real drain needs the flag for them, too. If `pods` is empty,
+    `drain` is returned unchanged.
     """
     created = tuple(sorted(pods))
     if not created or any(one.flag == IGNORE_DAEMON_SETS for one in drain.needed):

@@ -62,10 +62,12 @@ _COUNT: Final = re.compile(f"[1-9][0-9]{{0,{len(str(NODES_MAX)) - 1}}}")
 
 
 def models_of(like: str) -> list[str]:
-    """Return the names of the nodes that `like`, a value of --like, copies in one turn.
+    """Return the names of the nodes to copy for `like`, a value of --like, in order.
 
         a,b    -> a, b
         a:3,b  -> a, a, a, b
+
+    If more nodes are added than the result has names, copying starts again at the first name.
 
     Raises InputError if a name is missing, if a number of copies is malformed, or if there are more
     than NODES_MAX copies.
@@ -85,7 +87,7 @@ def models_of(like: str) -> list[str]:
 
 
 class Models(Struct, frozen=True):
-    """Nodes to copy: `turn` has the names of the nodes of one turn, and `by_name` has the Nodes."""
+    """Nodes to copy: `turn` is a result of `models_of`, and `by_name` maps its names to Nodes."""
 
     turn: Sequence[str]
     by_name: Mapping[str, Manifest]
@@ -108,7 +110,7 @@ def new_nodes(
     inventory: Inventory,
     start: Instant,
 ) -> list[Manifest]:
-    """Return `count` Nodes, each followed by its dependents; `models`, if any, are copied in turn.
+    """Return `count` Nodes, each followed by its dependents; any `models` are copied in turn.
 
     The dependents are copies of objects of the model: CSINode, ResourceSlices, static pods, pods
     whose DaemonSet is not in the snapshot, and CSIStorageCapacities that belong only to the model.

@@ -49,11 +49,12 @@ def owned_by(
 
 
 def refuse_invalid_owner(existing: Manifest, changed: Manifest, first: Manifest | None) -> None:
-    """Raise InputError if `changed` is invalid, but the object before it is valid.
+    """Raise InputError if `changed` is invalid, but its earlier version is valid.
 
     `existing` is the object before this change. `first` is the object before all changes; None if a
-    change has created it. Also raises InputError if an immutable field of `first` changes. Only
-    kinds for which `owned_by` returns objects are checked.
+    change has created it. The earlier version is `first`, or `existing` if `first` is None. Also
+    raises InputError if an immutable field of `first` changes. Only kinds for which `owned_by`
+    returns objects are checked.
     """
     if not is_owner(existing):
         return

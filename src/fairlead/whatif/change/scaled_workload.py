@@ -19,7 +19,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 
 def add_scaling(collected: ChangeSteps) -> None:
-    """Add the steps of --scale, and notes about workloads that do not follow them.
+    """Add the steps of --scale, and notes about workloads that may not get or keep the replicas.
 
     Raises InputError.
     """

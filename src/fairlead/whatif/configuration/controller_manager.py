@@ -39,7 +39,7 @@ def controller_manager(
 
 
 def flag_notes(config: NodeLifecycleConfig) -> Iterator[str]:
-    """Yield a note that names the flags in `config` whose values are not the defaults, if any."""
+    """Yield a note if flags in `config` do not have their default values; it names these flags."""
     default = config_of_flags({}, config.profile)
     found = [
         f"--{name} {_text(value, is_duration=flag.is_duration)} "

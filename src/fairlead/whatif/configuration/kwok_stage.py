@@ -214,7 +214,7 @@ class KwokStages(Struct, frozen=True):
     seed: int
 
     def delay(self, role: StageRole, pod: Pod) -> DurationNs | None:
-        """Return the delay of the stage of `role` for `pod`; None if no stage selects it."""
+        """Return the delay of the stage of `role` for `pod`; None if no stage selects `pod`."""
         found = [one for one in self.stages if one.role is role and one.selects(pod)]
         if not found:
             return None

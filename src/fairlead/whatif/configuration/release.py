@@ -52,7 +52,7 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return a copy in which `general` also has `gates`; gates that it already sets stay."""
+        """Return a copy in which `general` also sets `gates`, except gates that it already sets."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property

@@ -1,4 +1,4 @@
-"""Explains a PodDisruptionBudget: the disruptions that it allows now, and if all pods are ready.
+"""Explains a PodDisruptionBudget: the disruptions that it allows now and with all pods ready.
 
 For each node with pods of the budget, the explanation says what a drain of the node would do. To
 find out, the node is cordoned in the model, and the budget's pods are removed from the node. Then

@@ -98,8 +98,8 @@ def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -
     together. Sentences about pools whose devices cannot be allocated follow.
 
     `lacking` are the names of the nodes on which the scheduler cannot allocate all claims of the
-    pod. Only these nodes are examined. Yield nothing if there are no such nodes, or if a claim is
-    invalid or missing. Claims that are allocated already need no devices.
+    pod. Only these nodes are examined. Yield nothing if `lacking` is empty, or if a claim is
+    invalid or missing. There is no sentence about a claim that is allocated already.
     """
     if not lacking:
         return
@@ -146,7 +146,10 @@ def _of_claims(claims: Iterable[ResolvedClaim]) -> Iterator[Sequence[_Request]]:
 def _of_extended_resources(
     claims: Iterable[tuple[SpecialClaim, ResolvedClaim]],
 ) -> Iterator[Sequence[_Request]]:
-    """Yield, for each request of the special `claims`, a list that contains only this request."""
+    """Yield a list with a single request for each request of `claims`.
+
+    `claims` are the special claims for extended resources.
+    """
     for special, claim in claims:
         # The first mapping to a request belongs to the container for which the request was made.
         of = {one.request_name: one for one in reversed(special.mappings)}

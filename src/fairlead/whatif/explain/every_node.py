@@ -164,8 +164,9 @@ class _Returns(Struct, frozen=True):
     pods: Sequence[PodInfo]
 
     def with_room(self, rows: Sequence[Row], nodes: Sequence[Row]) -> list[Row]:
-        """Return `rows` with the number of pods that would run if the nodes of the row returned.
+        """Return `rows`, each with the number of pods for which its nodes could make room.
 
+        This is the number of pending pods that would run if the nodes of the row were in service.
         `nodes` are the rows of single nodes. A row of `rows` is about one of these nodes, or about
         all nodes that have the reason of the row. The number is None if there are no pending pods,
         and for rows after the first _RETURNS_MAX.
@@ -178,7 +179,7 @@ class _Returns(Struct, frozen=True):
         return found
 
     def room(self, nodes: Iterable[Row]) -> int | None:
-        """Return how many pods would run if `nodes` returned; None if no node can return."""
+        """Return how many pods would run if `nodes` were in service; None if none can return."""
         names = [row["node"] for row in nodes]
         can = [name for name in names if not deletion_words(self.model.node(name).node)]
         return room_if_returned(self.model, can, self.pods) if can and self.pods else None
@@ -356,8 +357,8 @@ def _pending(
     """Yield sentences about the `pending` pods that the scheduler tries one by one.
 
     `placed` of these pods fit on nodes now. `refusals` are the FailedScheduling messages of the
-    other pods. `returned` of these would fit if all nodes were in service; None if no node can
-    return.
+    other pods. `returned` is the number of other pods that would fit if all nodes were in service;
+    None if no node can return to service.
     """
     if not pending:
         return

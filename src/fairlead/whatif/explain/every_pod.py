@@ -153,8 +153,9 @@ def explain_pods(
 def _replace_elsewhere(held: Sequence[AwaitedEnd]) -> Iterator[NextStep]:
     """Yield the command that marks unreachable nodes as out of service.
 
-    After that, StatefulSets replace the pods on these nodes. `held` are such pods: they terminate
-    until their nodes, whose kubelets are silent, are back or deleted.
+    After that, StatefulSets replace the pods on these nodes. Without the command, these pods stay
+    terminating, because the kubelets of their nodes are silent. `held` contains these pods, and
+    pods that do not end for other reasons.
     """
     silent = sorted({one.silent_node for one in held if one.silent_node})
     if silent:

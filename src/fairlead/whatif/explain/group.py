@@ -92,10 +92,10 @@ def is_about_group(
 
 
 def waiting_member(snapshot: Snapshot, target: str, scheduler: SchedulerConfig) -> str:
-    """Return a waiting pod of the PodGroup `target` that only the default scheduler schedules.
+    """Return a waiting pod of `target`, a PodGroup of the default scheduler; "" if none waits.
 
-    The explanation of this pod also says whether its group can start. Return "" if `target` is no
-    such group, or if all its pods have a node or have ended.
+    The explanation of this pod also says whether its group can start. Return "", too, if `target`
+    is not a PodGroup that only the default scheduler schedules.
     """
     name = target.partition("/")[2]
     if not (scheduler.version.pod_groups and _is_of_default_scheduler(snapshot, target)):

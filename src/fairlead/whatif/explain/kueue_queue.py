@@ -151,7 +151,7 @@ def _has_other_queues(inventory: Inventory) -> bool:
 
 
 def _kinds(inventory: Inventory, name: str) -> list[Kind]:
-    """Return the kinds of Kueue in `inventory` with this name: one for each version of the API."""
+    """Return the kinds of Kueue in `inventory` called `name`: one for each version of the API."""
     return [one for one in inventory.kinds if (one.group, one.kind) == (KUEUE, name)]
 
 
@@ -252,7 +252,11 @@ def _refuse_malformed(queue: Manifest) -> None:
 
 
 def _backing_queue(queue: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return `queue` if it is a ClusterQueue, else the ClusterQueue that it names, if it exists."""
+    """Return the ClusterQueue behind `queue`; None if it does not exist.
+
+    The ClusterQueue behind a ClusterQueue is the ClusterQueue itself. The ClusterQueue behind a
+    LocalQueue is the ClusterQueue that the LocalQueue names.
+    """
     if queue.kind.kind == _CLUSTER_QUEUE:
         return queue
     name = text(queue.value, "spec", "clusterQueue")
@@ -268,9 +272,10 @@ def _is_in(workload: QueuedWorkload, queue: Manifest, inventory: Inventory) -> b
 
 
 def _cluster_queue_of(workload: QueuedWorkload, inventory: Inventory) -> str:
-    """Return the ClusterQueue in which `workload` has quota, or else its LocalQueue's ClusterQueue.
+    """Return the name of the ClusterQueue in which `workload` has quota.
 
-    The result is "" if the LocalQueue of `workload` does not exist.
+    If `workload` has no quota yet, the result is the ClusterQueue that its LocalQueue names. The
+    result is "" if this LocalQueue does not exist.
     """
     if workload.cluster_queue:
         return workload.cluster_queue
@@ -282,8 +287,7 @@ def _cluster_queue_of(workload: QueuedWorkload, inventory: Inventory) -> str:
 def _findings(queue: Manifest, backing: Manifest | None) -> Iterator[str]:
     """Yield why the queue admits nothing, and with which queues it shares its quota.
 
-    `backing` is the ClusterQueue behind `queue`: for a ClusterQueue, `queue` itself; for a
-    LocalQueue, the ClusterQueue that it names, or None if that does not exist.
+    `backing` is the ClusterQueue behind `queue` (see `_backing_queue`), or None.
     """
     if backing is None:
         name = text(queue.value, "spec", "clusterQueue")

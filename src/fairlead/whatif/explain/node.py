@@ -260,8 +260,9 @@ def _pending_after_drain(
 ) -> str:
     """Return the sentence that the pods of `unplaced` fit on no node after a drain of `name`.
 
-    `pending` has all these pods, by workload (`_pending`). A workload of `unplaced` is missing
-    there if its pods fit, but only because the pods of another workload of `unplaced` do not.
+    `pending` has all these pods, by workload (`_pending`). Some workloads in `unplaced` may be
+    missing in `pending`. The pods of such a workload fit, but only because the pods of another
+    workload in `unplaced` do not fit.
     """
     stuck = [one for one in unplaced if one.workload in pending] or list(unplaced)
     counts = [len(pending.get(one.workload, ())) or 1 for one in stuck]

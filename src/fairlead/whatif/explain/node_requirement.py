@@ -70,7 +70,7 @@ def correction_sentences(correction: SelectorCorrection | None) -> Iterator[str]
     """Yield a sentence for each probable typing error of `correction`; nothing if it is None.
 
     The sentence names the field of the pod's workload to correct. The template of a Job and the
-    spec of a pod are immutable. So they have to be created again.
+    spec of a pod are immutable. So the sentence says that the Job or pod has to be created again.
 
     upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate,
     pkg/apis/core/validation/validation.go: ValidatePodUpdate

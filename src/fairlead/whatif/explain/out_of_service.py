@@ -51,8 +51,8 @@ def out_of_service_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     These nodes are not Ready, are cordoned, or have a temporary taint, for example because of a
     full disk. A taint that a row's other reasons imply is left out. A row also says whether its
     node is being deleted. The deletion alone does not keep pods away from a node: the scheduler
-    ignores it. `since_s` is the time since the first of the reasons. `inventory` has the objects of
-    the snapshot.
+    ignores it. `since_s` is the time for which the oldest reason has existed. `inventory` has the
+    objects of the snapshot.
     """
     rows = [
         _row(model, info, [*_deletion(info.node), *reasons])
@@ -66,7 +66,7 @@ def out_of_service_reasons(rows: Iterable[Row]) -> list[Row]:
     """Return a row for each reason in `rows`, a result of `out_of_service_rows`.
 
     The reason with the most nodes comes first. `since_s` is the time of the node that has been out
-    of service for the longest time.
+    of service the longest.
     """
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:

@@ -307,7 +307,7 @@ def _state(
 
 
 def _eviction_note(pod: Pod, node: Node) -> str:
-    """Return a note about when NoExecute taints of `node` evict `pod`, "" if there are none.
+    """Return a note about when NoExecute taints of `node` evict `pod`; "" without such taints.
 
     upstream: pkg/controller/tainteviction/taint_eviction.go: processPodOnNode
     """
@@ -336,7 +336,7 @@ def _eviction_note(pod: Pod, node: Node) -> str:
 
 
 def _binding_note(pod: Pod) -> tuple[str, ...]:
-    """Return a note about when `pod` was bound, if a scheduler bound it and the time is known."""
+    """Return a note about when a scheduler bound `pod`; () if none did or the time is unknown."""
     found = condition(pod, "PodScheduled")
     if is_static(pod) or found is None or not found.last_transition_time:
         return ()
@@ -345,7 +345,7 @@ def _binding_note(pod: Pod) -> tuple[str, ...]:
 
 
 def _resize_notes(pod: Pod) -> tuple[str, ...]:
-    """Return a note if `pod` still runs with the resources it had before a resize, else ()."""
+    """Return a note if `pod` still runs with its resources from before a resize, else ()."""
     found = condition(pod, RESIZE_PENDING)
     if found is None or found.status != "True":
         return ()
@@ -511,10 +511,10 @@ def _remedies(
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
     The smallest remedies come first. The search covers the REMEDIES_MAX nodes that lack the
-    smallest fraction of the pod's requests. No remedy drops a label that the pod's RuntimeClass in
-    `model` adds to its nodeSelector, or violates a LimitRange in `model`. `correction` is that of
-    the typing errors in the pod's node selector. The pod of a DaemonSet has a remedy only for its
-    own node.
+    smallest fraction of the pod's requests. No remedy violates a LimitRange in `model`. No remedy
+    removes a label that the pod's RuntimeClass in `model` adds to the pod's nodeSelector.
+    `correction` corrects the typing errors in the pod's node selector; None if there are none. The
+    pod of a DaemonSet has a remedy only for its own node.
     """
     table, found = built.framework.cluster.table, {}
     own = target_node(pod.pod) if is_daemon_pod(pod.pod) else ""

@@ -76,8 +76,8 @@ def pending_causes(
     """Return why each of the `pending` pods is pending, in their order.
 
     A pod of the batch scheduler waits with its group. `group_causes` maps the keys
-    (`namespace/name`) of such pods to the known reasons. The pods are tried in this order. A pod
-    that fits a node takes room from the pods after it. The model is unchanged afterwards.
+    (`namespace/name`) of such pods to the known reasons. The pods are tried in the order of
+    `pending`. A pod that fits a node takes room from later pods. The model is unchanged afterwards.
     """
     groups = _held_groups(model, pending)
     leaving = [pod for pod in model.pods() if is_terminating(pod.pod)]

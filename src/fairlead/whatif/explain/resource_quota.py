@@ -235,9 +235,9 @@ def _findings(
 
 
 def _other_pod_quotas(quota: Manifest, inventory: Inventory) -> dict[str, str]:
-    """Return the scopes of the other quotas in the namespace that count pods, by name.
+    """Return the scopes of each other quota that counts pods, as text, by the name of the quota.
 
-    The text is "" for a quota without scopes.
+    Only quotas in the namespace of `quota` are included. The text is "" for a quota without scopes.
     """
     found = {}
     for one in inventory.of_kind(RESOURCE_QUOTA):

@@ -258,9 +258,10 @@ def pods_to_replace(
 
 
 def _current_set(deployment: Manifest, sets: Sequence[Manifest]) -> str:
-    """Return the name of the ReplicaSet in `sets` for the template of `deployment`; "" if none.
+    """Return the name of the ReplicaSet in `sets` that has the template of `deployment`.
 
-    If no ReplicaSet has the template, the result is the ReplicaSet with the Deployment's revision.
+    If no ReplicaSet has the template, the result is the name of the ReplicaSet with the
+    Deployment's revision. If no ReplicaSet has the revision either, the result is "".
     """
     template = mapping(deployment.value, "spec", "template")
     alike = [one for one in sets if same_template(mapping(one.value, "spec", "template"), template)]

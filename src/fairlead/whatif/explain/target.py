@@ -121,7 +121,7 @@ _EXPLAINED: Final = (
 
 
 def target_in_namespace(target: str, namespace: str, snapshot: Snapshot) -> str:
-    """Return `target`, which `namespace` (--namespace) applies to, with the namespace in its name.
+    """Return `target` with `namespace`, the value of --namespace, in its name.
 
     A kind without a name is returned as it is. Raises InputError if `snapshot` has no object in the
     namespace, if the namespace has no effect on `target`, or if `target` names another namespace.
@@ -223,7 +223,7 @@ def _explain_queues(
 
 
 def _kind_of_all(target: str) -> Kind | None:
-    """Return the kind whose objects `target` means; None if `target` has a name or another kind."""
+    """Return Pod, Node or ResourceQuota if `target` means all objects of this kind, else None."""
     kind = RESOURCE_QUOTA if target.lower() == "quotas" else find_kind(target)
     return kind if kind in (POD, NODE, RESOURCE_QUOTA) else None
 
@@ -346,9 +346,10 @@ def _owner_name(pod: Pod) -> str:
 
 
 def group_of_owner(target: str, snapshot: Snapshot) -> str:
-    """Return `podgroup/NAMESPACE/NAME` if `target` is a Volcano Job without pods but with a group.
+    """Return the PodGroup of `target` if `target` is a Volcano Job without pods, else `target`.
 
-    Volcano creates the pods only after it has admitted the PodGroup. Return `target` otherwise.
+    The PodGroup is returned as `podgroup/NAMESPACE/NAME`. Volcano creates the pods of a Job only
+    after it has admitted the PodGroup. If the Job has no PodGroup, `target` is returned, too.
     """
     inventory = snapshot.inventory()
     found = inventory.look_up(SOURCE, target)

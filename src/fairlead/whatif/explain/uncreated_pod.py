@@ -64,8 +64,9 @@ _KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, 
 class AwaitedEnd(Struct, frozen=True):
     """A terminating `pod` that does not end, and whose name a StatefulSet needs for a new pod.
 
-    `why` is the reason. `silent_node` is the node of the pod if the reason is that its kubelet does
-    not answer, and if the node lacks the taint out-of-service; otherwise it is "".
+    `why` is the reason. If the reason is that the kubelet does not answer, and the pod's node lacks
+    the taint out-of-service, `silent_node` is the name of this node. In all other cases,
+    `silent_node` is "".
     """
 
     owner: ObjectRef
@@ -79,13 +80,13 @@ def uncreated_rows(
 ) -> list[Row]:
     """Return a row for each workload of `inventory` that lacks pods.
 
-    If `namespace` is set, only its workloads get rows.
-    `held` is the result of `held_pods`. A StatefulSet has a row for each reason why its pods are
-    held. The workload that lacks the most pods comes first. A Deployment gets the row, not its
-    ReplicaSet. A workload without a status gets a row only if the API server would refuse its next
-    pod. Otherwise, such a workload lacks pods only because its controller has not seen it yet. A
-    workload that is being deleted, or whose namespace is being deleted, gets no row: its controller
-    creates no pods. `since_s` is None if the time is unknown.
+    If `namespace` is set, only its workloads get rows. `held` is the result of `held_pods`. A
+    StatefulSet has a row for each reason why its pods are held. The workload that lacks the most
+    pods comes first. The missing pods of a ReplicaSet are in the row of its Deployment. A workload
+    without a status gets a row only if the API server would refuse its next pod. If the API server
+    would accept the pod, the pod is missing only because the controller has not seen the workload
+    yet. A workload that is being deleted, or whose namespace is being deleted, gets no row: its
+    controller creates no pods. `since_s` is None if the time is unknown.
     """
     ending = ending_namespaces(model.objects)
     replica_sets = _replica_sets_of_deployments(inventory)

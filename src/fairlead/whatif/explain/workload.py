@@ -547,9 +547,9 @@ def _next_missing(workload: Manifest, pods: Iterable[PodInfo]) -> int | None:
     """Return the ordinal of the pod that the StatefulSet `workload` creates next.
 
     `pods` are the pods of `workload` that are neither finished nor terminating. The StatefulSet
-    creates the pods of all other wanted ordinals, the lowest ordinal first. A pod that terminates
-    or has ended is replaced by a pod of the same name once it is deleted. Return None if no pod is
-    missing, and for workloads of other kinds.
+    creates a pod for each wanted ordinal that none of `pods` has, the lowest ordinal first. A
+    finished or terminating pod is replaced by a pod of the same name once it is deleted. Return
+    None if no pod is missing, and for workloads of other kinds.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet, processReplica
     """
@@ -561,9 +561,10 @@ def _next_missing(workload: Manifest, pods: Iterable[PodInfo]) -> int | None:
 
 
 def _surplus(workload: Manifest, pods: Iterable[PodInfo]) -> list[PodInfo]:
-    """Return the `pods` of `workload` that it does not want, if it is a StatefulSet.
+    """Return those of `pods` whose ordinals the StatefulSet `workload` does not want.
 
-    Return [] for other kinds, which can have more pods than they want for a time, as in a rollout.
+    Return [] for workloads of other kinds. For some time, such as during a rollout, these can have
+    more pods than they want.
     """
     if workload.kind is not STATEFUL_SET:
         return []

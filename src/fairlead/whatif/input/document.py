@@ -203,9 +203,9 @@ def _yaml_listing(source: str, data: Bytes) -> Listing | None:
 
 
 def _with_listing(document: Document) -> Document:
-    """Return `document` with its objects as texts if its value is a List, otherwise `document`.
+    """Return `document`; if its value is a List, replace the decoded items by their texts.
 
-    The texts need less memory than the decoded objects.
+    The texts need less memory than the decoded items.
     """
     match document.value:
         case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):

@@ -7,10 +7,10 @@ list items are not created. If a kind has no schema, a number in brackets is the
 and a number in quotes is a key.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
-label and a number for replicas. Values of kinds without a schema are read as YAML, except labels
-and the like, which are strings in all kinds. Values that are objects or lists are read as YAML,
-too. In this YAML, words such as `Off` are strings; only `true` and `false` are booleans. `null`
-removes the field; it does not create missing objects in the path.
+label and a number for replicas. Values of kinds without a schema are read as YAML, except the
+values of labels, annotations and node selectors, which are strings in all kinds. Values that are
+objects or lists are read as YAML, too. In this YAML, words such as `Off` are strings; only `true`
+and `false` are booleans. `null` removes the field; it does not create missing objects in the path.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def resize_of(pod: ObjectRef, after: Json) -> Command:
 
 
 def resize_notes(pod: Manifest, after: Json, option: str) -> list[str]:
-    """Return notes about the resize of `pod`; `after` is its content after the resize.
+    """Return notes about the resize of `pod`; `after` is the pod's content after the resize.
 
     Raises InputError that names `option` if the pod has completed.
     """

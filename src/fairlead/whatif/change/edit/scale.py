@@ -77,12 +77,13 @@ def scalable_part(owner: Manifest, inventory: Inventory) -> Manifest | None:
     replicas. The result is None if there is no such workload, or if there are several, as during
     the update of an Argo Rollout.
 
-    The result is also None if the number of replicas is not `spec.replicas` of `owner`: the
-    workload then has another purpose. For example, the only Deployment of a Kafka of Strimzi runs
-    an operator, and other custom resources run the brokers. The result is also None if `owner`
-    controls pods itself, if `pod_controller_of` returns a resource, or if the pods of the workload
-    control StatefulSets, as the leaders of a LeaderWorkerSet do. The controller of the
-    LeaderWorkerSet would create a StatefulSet for each new leader.
+    The result is also None if the workload's number of replicas is not `spec.replicas` of `owner`:
+    the workload then has another purpose. For example, the only Deployment of a Kafka of Strimzi
+    runs an operator, and other custom resources run the brokers. The result is also None if `owner`
+    controls pods itself, or if `pod_controller_of` returns a resource. Last, the result is None if
+    pods of the workload control StatefulSets. For example, each leader pod of a LeaderWorkerSet
+    controls a StatefulSet, and for a new leader, the controller of the LeaderWorkerSet would create
+    another StatefulSet.
     """
     if not is_custom(owner.kind.api_version) or any(True for _ in inventory.pods_of(owner)):
         return None
@@ -118,10 +119,12 @@ def pod_controller_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the custom resource that controls the pods of the custom resource `owner`.
 
     The result is `owner`, a custom resource that `owner` controls, or the controller of pods that
-    the scale subresource of `owner` selects. Of these, it is the resource that controls the most
-    pods. The result is None if none of these resources controls pods, or if a workload that `owner`
-    controls has at least as many replicas. For example, a Kafka of Strimzi controls StrimziPodSets,
-    which control the pods of the brokers, and a Deployment, which runs an operator.
+    the scale subresource of `owner` selects. If several of these resources control pods, the result
+    is the resource that controls the most pods. The result is None if none of these resources
+    controls pods. The result is also None if one of these resources controls a workload that wants
+    at least as many pods. For example, a Kafka of Strimzi controls StrimziPodSets and a Deployment.
+    The result is a StrimziPodSet, because the StrimziPodSets control the pods of the brokers, and
+    the Deployment only runs an operator.
     """
     if not is_custom(owner.kind.api_version):
         return None
@@ -169,9 +172,10 @@ def owned_hint(owner: Manifest, inventory: Inventory, accepts: Accepts | None = 
     """Return a hint: the option accepts an object that `owner` controls, and the hint names it.
 
     `accepts` returns whether the option accepts an object; by default, the option accepts the
-    SCALABLE kinds. If `owner` controls no such object itself, the hint names one that it controls
-    through other custom resources, as a Service of Knative does. If there are several, the hint
-    names the object with the most replicas. Return "" if there is none. Example: `owner` is a
+    SCALABLE kinds. If `owner` controls no accepted object itself, the hint names an object that
+    `owner` controls through other custom resources. For example, a Service of Knative controls its
+    Deployments through other custom resources. If several objects are accepted, the hint names the
+    object with the most replicas. Return "" if no object is accepted. Example: `owner` is a
     DeploymentConfig of OpenShift, and the hint names its ReplicationController.
     """
     custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
@@ -233,8 +237,9 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
 def metric_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> Manifest | None:
     """Return the HorizontalPodAutoscaler that scales `workload` again after a change to `replicas`.
 
-    Return None if there is no such autoscaler, or if another object owns it (`other_scaler`). Also
-    return None if `replicas` is 0 and minReplicas is not, because the autoscaler is then off.
+    Return None if `workload` has no autoscaler, or if another object owns the autoscaler
+    (`other_scaler`). Also return None if `replicas` is 0 and minReplicas is not 0, because the
+    autoscaler is then off.
 
     upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
     """

@@ -159,10 +159,10 @@ def _is_silent(node: Manifest | None) -> bool:
 
 
 def held_in_order(before: Manifest, after: Json, inventory: Inventory) -> str:
-    """Return why the workload `before` waits when `after` scales it; "" if it does not wait.
+    """Return why the workload `before` waits when it is scaled; "" if it does not wait.
 
-    A StatefulSet with the policy OrderedReady creates or deletes pods only while all pods that it
-    keeps are ready.
+    `after` is the workload after the change. A StatefulSet with the policy OrderedReady creates or
+    deletes pods only while all pods that it keeps are ready.
     """
     if before.kind is not STATEFUL_SET or _replicas(after) == _replicas(before.value):
         return ""

@@ -103,10 +103,10 @@ class SystemReservations:
         Allocatable amounts that the instance type file states are used unchanged. The other amounts
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
         module. If the capacity of `one` states no amount of the resource `pods`, of ephemeral
-        storage or of huge pages, the existing node's amount is used. The number of pods is
-        `one.interface_pods` if this is not 0, and if network interfaces limit the number on the
-        existing node (in AWS) or all existing nodes are `limited`. If there is no existing node,
-        the whole capacity is allocatable.
+        storage or of huge pages, the existing node's amount is used. If `one.interface_pods` is not
+        0, it replaces the existing node's number of pods in two cases: network interfaces limit the
+        number on the existing node (in AWS), or all existing nodes are `limited`. If there is no
+        existing node, the whole capacity is allocatable.
         """
         like = self._like(one, self._newest)
         if like is None:
@@ -185,7 +185,7 @@ class SystemReservations:
         return any(_amount(name, left.get(name, 0)) <= 0 for name in ("cpu", "memory"))
 
     def assumed(self, types: Iterable[StatedType]) -> Iterator[Assumption]:
-        """Yield an Assumption for each of `types` of which no node exists.
+        """Yield an Assumption for each type in `types` that no existing node has.
 
         A type is left out if the file states its allocatable amounts. A type is also left out if
         the existing node from which the amounts are derived reserves nothing.
@@ -279,8 +279,9 @@ def reservation_notes(
 ) -> Iterator[str]:
     """Yield a note that states the assumptions in `assumed`, if there are any.
 
-    If each assumption is about one pool, `existing` contains the instance types of the nodes of all
-    pools. For a type in `existing`, the note says that some pools have no node of the type.
+    `existing` is empty if the assumptions are about the whole cluster. If each assumption is about
+    the new nodes of one pool, `existing` contains the instance types of the nodes of all pools. For
+    a type in `existing`, the note says that some pools have no node of the type.
     """
     found = list(assumed)
     if not found:

@@ -135,8 +135,9 @@ def refuse_invalid_karpenter_objects(
 ) -> None:
     """Raise InputError for an invalid NodePool, NodeClaim or NodeOverlay in `written`.
 
-    The objects are also checked if Karpenter is not simulated, as an API server checks them.
-    Objects of older versions, which have other fields, are then not checked.
+    The objects are checked even if Karpenter is not simulated, because an API server checks them,
+    too. But objects of older versions, which have other fields, are checked only if Karpenter is
+    simulated.
     """
     checked = [
         one

@@ -200,7 +200,7 @@ def _extended_of(node: Node | None) -> dict[str, QuantityText]:
 
 
 def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `zones` that are in one of `regions`, or all `zones` if there are none.
+    """Return the zones that are in one of `regions`; all of `zones` if no zone is in a region.
 
     gcloud and az list the zones of all regions. The name of a zone begins with its region, such as
     europe-west1-b, westeurope-1 or eu-west-1a. But europe-west10-a is not in europe-west1.

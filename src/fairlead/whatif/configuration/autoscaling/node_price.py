@@ -56,9 +56,9 @@ def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iter
 def price_uses(
     nodes: Iterable[Mapping[str, str]], stated: Iterable[StatedType]
 ) -> Iterator[tuple[StatedType, str, str]]:
-    """Yield (type in `stated`, capacity type, zone) for each node; `nodes` has the labels of each.
+    """Yield (type in `stated`, capacity type, zone) for each node.
 
-    Nodes whose type is not among `stated` are left out.
+    `nodes` contains the labels of each node. Nodes whose type is not among `stated` are left out.
     """
     known = {one.name: one for one in stated}
     for labels in nodes:

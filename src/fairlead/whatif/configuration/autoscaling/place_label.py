@@ -79,8 +79,9 @@ def labels_of_offerings(
 def labels_in(zone: str, places: Places) -> Mapping[str, str]:
     """Return the labels of a new node in `zone`, which need not be a zone of `places`.
 
-    In a new zone, a label has the name of the zone as its value if this is so in every zone of
-    `places`.
+    If `zone` is not in `places`, the result contains the zone label, and each label that has the
+    name of the zone as its value in every zone of `places`. The value of all these labels is
+    `zone`.
     """
     if zone in places or not zone:
         return places.get(zone, {})

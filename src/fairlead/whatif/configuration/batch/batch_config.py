@@ -173,7 +173,7 @@ class AssumedRules(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """A sentence for the verdict of an answer in which such pods are scheduled or wait."""
+        """A sentence for the verdict of an answer in which these pods are scheduled or wait."""
         offers = " or ".join(f"--batch-config {source}" for source in self.offers)
         upstream = " and ".join(_UPSTREAM[name] for name in self.names)
         return f"This is by Fairlead's own batch rules; {upstream} may decide otherwise ({offers})."
@@ -182,7 +182,7 @@ class AssumedRules(Struct, frozen=True):
 def assumed_rules(
     options: BatchOptions, config: BatchConfig | None, initial: Collection[Manifest]
 ) -> AssumedRules | None:
-    """Return which pods follow Fairlead's batch configuration although another scheduler ran them.
+    """Return for which schedulerNames Fairlead assumes its own batch configuration.
 
     The result is None if --batch-config is set, or if no bound pod in `initial` has the
     schedulerName `kube-batch` or `volcano`.
@@ -240,7 +240,7 @@ def _has_groups(
     """Return whether the pods with the schedulerName `fairlead` need the batch scheduler.
 
     The module's docstring states the rule. PodGroups of the API group scheduling.k8s.io do not
-    count if the version and the feature gates of kube-scheduler let it schedule them itself.
+    count if kube-scheduler can schedule them itself with its version and feature gates.
     """
     concerned = (
         manifest.value

@@ -111,7 +111,7 @@ def _made(found: type) -> Action:
 
 
 def override_notes(config: BatchConfig) -> tuple[str, ...]:
-    """Return a note about the user's plugins and actions that replace built-in code, if any."""
+    """Return a note if plugins or actions of the user replace built-in code."""
     own = config.extensions
     replaced = [f"plugin {name}" for name in own.plugins if name in PLUGINS]
     replaced += [f"action {name}" for name in own.actions if name in ACTIONS]

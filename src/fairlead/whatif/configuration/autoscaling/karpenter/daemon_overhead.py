@@ -26,7 +26,7 @@ _SHOWN: Final = 3
 
 
 def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield one note about all DaemonSets whose newest pod requests less than their template.
+    """Yield one note about all DaemonSets whose newest pod requests less than the template does.
 
     Yields nothing if there is no such DaemonSet. Raises InputError if the template or the newest
     pod of a DaemonSet with pods is invalid.

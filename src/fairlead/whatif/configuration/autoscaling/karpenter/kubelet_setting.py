@@ -236,7 +236,8 @@ def reserving_as_usual(
 ) -> list[Node]:
     """Return the `nodes` whose node class has no settings that reserve resources.
 
-    If an instance type has no other nodes, these nodes are kept. `found` contains the classes.
+    If all nodes of an instance type have a class with such settings, the nodes of this type are
+    returned, too. `found` contains the classes.
     """
     every = list(nodes)
     reserving = _classes(found, lambda one: one.reservation is not None)
