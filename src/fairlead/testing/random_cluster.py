@@ -85,9 +85,9 @@ def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool 
     """Return a pod, which is placed on `node` if that is given.
 
     The pod may have a host port. If `node` is given and POD_NAMES contains `name`, the port depends
-    on the index of `name` in POD_NAMES. So no two such pods with different names have the same host
-    port. If `beyond_the_node` is False, the pod has only scheduling rules that can be checked on
-    one node without looking at other nodes.
+    on the index of `name` in POD_NAMES. So two of these pods with different names never have the
+    same host port. If `beyond_the_node` is False, the pod has only scheduling rules that can be
+    checked on one node without looking at other nodes.
     """
     is_numbered = node and name in POD_NAMES
     port = _PORT + (POD_NAMES.index(name) if is_numbered else chance.below(2))

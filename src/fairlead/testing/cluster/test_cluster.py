@@ -121,8 +121,8 @@ class TestCluster:
 
         `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
         RefusedError if the server refuses an object. Raises LookupError for a kind that is not
-        served, and ValueError for an object without a name. Raises TypeError if `manifests` is or
-        contains something else.
+        served, and ValueError for an object without a name. Raises TypeError if `manifests` has
+        another type, or contains something that is not an object.
         """
         return [self._apply(manifest) for manifest in manifests_of(manifests)]
 
@@ -252,10 +252,10 @@ class TestCluster:
     def expect_bound(
         self, pod: str, *, node: str = "", within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """Expect the pod to be bound, to `node` if that is given; return the name of its node.
+        """Expect the pod to be bound; return the name of its node.
 
-        Raises AssertionError if the pod is not bound in the time `within`, or is bound to another
-        node.
+        If `node` is given, the pod must be bound to this node. Raises AssertionError if the pod is
+        not bound in the time `within`, or is bound to another node.
         """
         at = self._expect_pod(pod, namespace, node_of, within, "was not bound")
         if node and at != node:
