@@ -124,7 +124,7 @@ class Alternative(Struct, frozen=True):
 
     @property
     def _loses_ready_pods(self) -> bool:
-        """Whether a workload lacks pods at the end that are ready without the change.
+        """Whether a workload has fewer ready pods at the end because of the change.
 
         This check is necessary for changes that remove a running pod and let waiting pods start in
         its place. The number of pending pods does not show such a loss.

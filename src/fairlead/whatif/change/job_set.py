@@ -237,7 +237,7 @@ def refuse_immutable_change(before: Manifest, after: Manifest) -> None:
 def _replicated_jobs(spec: Json, *, is_suspended: bool) -> list[Any]:
     """Return the replicatedJobs in `spec` with all defaults, without fields that may change.
 
-    `is_suspended` says whether the JobSet is suspended: further fields may change then.
+    If `is_suspended` is set, the JobSet is suspended, and further fields may change.
     """
     found: list[Any] = []
     for written in spec.get("replicatedJobs") or ():

@@ -2,9 +2,9 @@
 
 A what-if makes its change when the cluster has come to rest. An autoscaler may remove nodes before
 this time. If an autoscaler removed a node that the change names, the question would have no answer.
-Therefore both runs begin with an annotation on these nodes that prevents their removal. When the
-change begins, both runs restore the earlier value of the annotation. So the runs differ only by the
-change.
+Therefore, at the start of both runs, these nodes get an annotation that prevents their removal.
+When the change begins, both runs restore the earlier value of the annotation. So the runs differ
+only by the change.
 
 Some changes decide which nodes the autoscaler may remove. Such a change is made at the time of the
 dump, and no node is kept. If it were made after the cluster has come to rest, the autoscaler would

@@ -34,10 +34,10 @@ def owned_by(
 ) -> list[Document]:
     """Return the objects to create in addition to the object `one`; [] for most kinds.
 
-    `value` is the object as in its file, where a list may contain null; None if `one` is not from a
-    file. If `name` is given, the objects belong to a copy of `one` with this name, which is not
-    checked. `priorities` are needed if pods are created from the objects. Raises InputError if
-    `one` is invalid.
+    `value` is the object as its file states it, so lists may contain null. `value` is None if `one`
+    is not from a file. If `name` is given, the objects belong to a copy of `one` with this name;
+    the name is not checked. `priorities` are needed if pods are created from the objects. Raises
+    InputError if `one` is invalid.
     """
     if not is_owner(one):
         return []

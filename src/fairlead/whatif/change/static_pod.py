@@ -55,7 +55,7 @@ def lacks_daemon_set(pod: Pod, find: Callable[[Kind, str, str], object | None]) 
 
 
 def daemon_pod_on(pod: Pod, node: str, name: str) -> Json:
-    """Return a copy for `node` of `pod`, a pod of a DaemonSet on another node.
+    """Return a copy of `pod` for `node`; `pod` belongs to a DaemonSet and is on another node.
 
     `name` is the name of the copy. The copy states no priority, because admission sets the
     priority.

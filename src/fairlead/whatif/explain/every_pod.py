@@ -223,7 +223,7 @@ def _be(number: int) -> str:
 def _findings(
     model: ClusterModel, nodes: Sequence[Row], present: Sequence[PodInfo]
 ) -> Iterator[str]:
-    """Yield sentences about nodes that take no new pods, and about pods that do not stop.
+    """Yield sentences about nodes that take no new pods, and about pods that stay terminating.
 
     `present` are the explained pods.
     """

@@ -2,7 +2,9 @@
 
 A preemption is visible in two places. The scheduler writes the node to `status.nominatedNodeName`
 of the preemptor. Each victim gets the condition DisruptionTarget. The preemptor waits until the
-victims are gone. upstream: framework/preemption/executor.go: prepareCandidate
+victims are gone.
+
+upstream: framework/preemption/executor.go: prepareCandidate
 """
 
 from __future__ import annotations

@@ -65,9 +65,10 @@ def nodes_after_rivals(
 ) -> tuple[NewNode, NewNode | None]:
     """Return (new nodes with which `pod` is placed even after all rivals, larger new nodes).
 
-    The first value contains copies of the node of `new`, or of nodes like it in several zones if
-    fewer copies are enough then. Larger nodes are returned only if fewer larger nodes are enough;
-    otherwise, the second value is None. The model is unchanged afterwards.
+    The first value contains copies of the node of `new`. If fewer new nodes in several zones are
+    enough, the first value contains copies of similar nodes in these zones instead. The second
+    value contains larger nodes if fewer of them are enough; otherwise it is None. The model is
+    unchanged afterwards.
     """
     alike = with_count(model, pod, new)
     found = _fewer_of_several_zones(model, pod, alike) or alike
@@ -94,7 +95,7 @@ def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
 
 
 def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode | None:
-    """Return larger nodes than `new`, so that fewer nodes are enough; None if unknown.
+    """Return fewer but larger nodes that are enough instead of `new`; None if none are found.
 
     `new` is a result of `with_count`. Only copies of the largest node are tried
     (`find_larger_node`). The model is unchanged afterwards.

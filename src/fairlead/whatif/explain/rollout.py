@@ -58,7 +58,7 @@ class StuckPod(Struct, frozen=True):
     """The pod `name`, for which the StatefulSet `owner` waits in a rollout.
 
     If `is_old` is set, the pod itself has an old template. `revision` is the number of the revision
-    of most pods that the rollout replaces; "" if the dump lacks its ControllerRevision.
+    that most of the replaced pods have; "" if the dump lacks its ControllerRevision.
     """
 
     owner: ObjectRef

@@ -45,9 +45,8 @@ def place_each(
     """Place `pods` in `model` in their order; return (placed pods by node, pods that fit no node).
 
     Nothing is preempted. The pods that fit no node stay pending in `model`. If it is known that
-    only certain nodes can have room, `only` names these nodes. Most pods that are too large for
-    them are then left out after a comparison of requests, which is much faster than a scheduling
-    cycle.
+    only certain nodes can have room, `only` names these nodes. For most pods that are too large for
+    these nodes, a comparison of requests replaces the scheduling cycle, because it is much faster.
     """
     placed, left = Counter[str](), list[PodInfo]()
     # The keys of pods that fit no node. Until another pod is placed, equal pods fit no node either.
@@ -88,10 +87,10 @@ def failure_messages(model: ClusterModel, pods: Iterable[PodInfo]) -> Iterator[s
 
 
 def _most_free(model: ClusterModel, nodes: Sequence[str]) -> tuple[int, int]:
-    """Return the most free millicores and bytes of memory on one of `nodes`.
+    """Return the largest free CPU, and the largest free memory, of any of `nodes`.
 
-    Return -1 for both if no node allows a further pod, so that not even a pod without requests
-    fits.
+    CPU is in millicores, and memory in bytes. Return -1 for both if no node allows a further pod,
+    so that not even a pod without requests fits.
     """
     found = [model.node(name) for name in nodes]
     usable = [one for one in found if len(one.pods) < one.allowed_pods]

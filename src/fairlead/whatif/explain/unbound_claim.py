@@ -24,8 +24,8 @@ from fairlead.whatif.snapshot.inventory import Inventory
 def unbound_claims(pod: Pod, inventory: Inventory, now: Instant) -> Iterator[str]:
     """Yield a sentence for each unbound claim that keeps `pod` pending at `now`, the dump's time.
 
-    If the dump has no StorageClasses, the claims with a class are included: the scheduler then
-    takes them for claims that must be bound first.
+    If the dump has no StorageClasses, claims with a class are included: without the class, the
+    scheduler assumes that these claims must be bound first.
     """
     # upstream: pkg/scheduler/framework/plugins/volumebinding/binder.go: GetPodVolumeClaims
     namespace = pod.metadata.namespace

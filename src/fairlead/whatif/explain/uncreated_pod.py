@@ -247,7 +247,7 @@ def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]
 
 
 def without_name(refusal: str) -> str:
-    """Return the message `refusal` about a pod without `pods "NAME" is forbidden: `.
+    """Return the message `refusal` about a pod, but omit the text `pods "NAME" is forbidden: `.
 
     The name belongs to a pod of a trial, so a reader does not know this pod.
     """

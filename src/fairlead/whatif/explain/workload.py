@@ -811,7 +811,7 @@ def _jobs_without_pods(
     jobs: Sequence[Manifest],
     pods: Iterable[PodInfo],
 ) -> Iterator[str]:
-    """Yield a sentence about the pods that `jobs` lack, with the first reason.
+    """Yield a sentence about the pods that `jobs` lack; it names the reason of one of the Jobs.
 
     `pods` may contain pods that were created after the statuses of the Jobs were written.
     """

@@ -34,9 +34,9 @@ class EditedFields:
         self._places[target.ref].update(places)
 
     def refuse_replaced(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
-        """Raise InputError if an earlier option set a field of `target` at or below a place.
+        """Raise InputError if an earlier option set one of the fields in `places`, or a part of one.
 
-        `places` are the places that `option` sets, as in `add`.
+        `places` are the paths of the fields of `target` that `option` sets, as in `add`.
         """
         for place, field in places.items():
             for earlier, name in self._places[target.ref].items():

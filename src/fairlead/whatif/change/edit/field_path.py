@@ -220,8 +220,9 @@ def _value(text: str, schema: Schema | None, path: str) -> Any:
 def _without_nulls(value: Any, schema: Schema | None) -> Any:
     """Return `value` with its nulls as the API server decodes them.
 
-    In Go, null leaves a field as it is, so the field is absent. In a map of texts, null is the
-    empty text: `{zone:a}` is {"zone:a": null} in YAML. Other nulls are kept, and are refused later.
+    In Go, null leaves a field as it is, so the field is absent. In a map of texts, null becomes the
+    empty text. For example, YAML reads `{zone:a}`, which lacks a space, as {"zone:a": null}. Other
+    nulls are kept, and are refused later.
 
     upstream: encoding/json: Unmarshal
     """

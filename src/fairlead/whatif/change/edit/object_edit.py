@@ -7,7 +7,7 @@
     --set-resources pod/store/web-0=cpu=2                      a resize of one pod, in place
     --priority-class high=5000                                 the value of a PriorityClass
 
-`--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
+`--set-resources` works like `kubectl set resources`: it changes the pod template, and a rollout
 follows. An amount without `requests.` or `limits.` is a request. For extended resources and huge
 pages it is also the limit, because request and limit must be equal. A percentage with a sign
 changes the amount that each container has now (`relative_amount`). The resources of a Pod are

@@ -169,7 +169,7 @@ def _selected_owners(
 
 
 def owned_hint(owner: Manifest, inventory: Inventory, accepts: Accepts | None = None) -> str:
-    """Return a hint: the option accepts an object that `owner` controls, and the hint names it.
+    """Return a hint that names an object that `owner` controls and that the option accepts.
 
     `accepts` returns whether the option accepts an object; by default, the option accepts the
     SCALABLE kinds. If `owner` controls no accepted object itself, the hint names an object that

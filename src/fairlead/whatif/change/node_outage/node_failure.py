@@ -66,7 +66,7 @@ class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         return bool(self.fail_zone or self.fail_node or self.fail_fraction or self.flap)
 
     def outages(self, inventory: Inventory, seed: int, duration: str) -> list[Outage]:
-        """Return the outages; if several outages select a node, the first outage has the node.
+        """Return the outages; if several outages select a node, only the first one contains it.
 
         `seed` selects the nodes of --fail-fraction. `duration` is the value of --for; if it is "",
         the outages do not end. Raises InputError, also if a node fails in two different ways.

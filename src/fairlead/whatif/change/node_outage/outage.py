@@ -50,8 +50,8 @@ class Outage(Struct, frozen=True, kw_only=True):
     def steps(self) -> Iterator[ScriptedStep]:
         """Yield the step that starts the outage and, if `lasts` is set, the step that ends it.
 
-        If a whole zone fails, nodes that an autoscaler has added to the zone by that time fail,
-        too.
+        If a whole zone fails, the outage also affects the nodes that an autoscaler has added to the
+        zone before the failure.
         """
         begin, ends = self.begin(), ends_of([self])
         yield replace(begin, commands_for=self._begin_for) if self.zone else begin

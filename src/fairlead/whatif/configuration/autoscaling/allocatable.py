@@ -2,8 +2,9 @@
 
 A file of instance types states the sizes of machines. The kubelet reserves a part of each machine
 for the system, so pods cannot use the whole machine. The existing nodes show how large this part
-is. A new node of the same type has the same allocatable amounts. On a new node of another type, the
-same amount or the same share of the machine is reserved, whichever is more:
+is. If a new node has the type of an existing node, both have the same allocatable amounts. On a new
+node of another type, the same amount or the same share of the machine is reserved, whichever is
+more:
 
     node m-1, type m:      capacity 4 cores, allocatable 3920m, so 80m or 2 % are reserved
     type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
@@ -277,7 +278,7 @@ def _reservation_words(amounts: str, service: str, models: Sequence[str]) -> str
 def reservation_notes(
     assumed: Iterable[Assumption], existing: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield a note that states the assumptions in `assumed`, if there are any.
+    """Yield a note that states the assumptions in `assumed`; nothing if there are none.
 
     `existing` is empty if the assumptions are about the whole cluster. If each assumption is about
     the new nodes of one pool, `existing` contains the instance types of the nodes of all pools. For

@@ -33,7 +33,7 @@ _LABELS: Final = {
 
 
 class StatedOutage(Struct, frozen=True):
-    """A capacity outage from the user's file `source`; `path` is its field in this file."""
+    """A capacity outage from the user's file `source`; `path` is the field in this file."""
 
     source: str
     path: str

@@ -29,7 +29,7 @@ class PublishedReservation(Struct, frozen=True):
 
 
 def published_reservation(memory: int, pods: int, reserved: int) -> PublishedReservation | None:
-    """Return the formula for reserved memory, of EKS, GKE or AKS, that fits a node.
+    """Return the formula of EKS, GKE or AKS whose result fits the reserved memory of a node.
 
     The node has `memory` bytes, allows `pods` pods, and reserves `reserved` bytes. Returns None if
     no formula fits.

@@ -290,8 +290,8 @@ def nodes_of_classes(
 def without_limits(nodes: Iterable[Node], limited: Container[str]) -> list[Node]:
     """Return `nodes`; the nodes that `limited` names no longer state their number of pods.
 
-    These nodes come last, because the size of an instance type is taken from the first node of the
-    type.
+    The nodes that `limited` names come last, because the size of an instance type is taken from the
+    first node of the type.
     """
     every = list(nodes)
     return [
@@ -310,7 +310,7 @@ def _without_pods(node: Node) -> Node:
 
 
 def setting_notes(settings: Mapping[NodeClassReference, NodeClassKubelet]) -> Iterator[str]:
-    """Yield notes about the kubelet settings that are applied, and about settings that are not."""
+    """Yield notes about kubelet settings that are applied, and about settings that are ignored."""
     for ref in _ordered(settings):
         one = settings[ref]
         if one.limits_pods:
