@@ -141,7 +141,7 @@ class ResourceQuotas(Struct):
     def _observe_pod(self, pod: Pod, *, is_gone: bool = False) -> None:
         """Plan the first periodic recount after the grace period of `pod`, if it is terminating.
 
-        `is_gone` is set if the pod was deleted; then its planned recount is dropped.
+        If `is_gone` is set, the pod was deleted, and its planned recount is dropped.
         """
         meta, key = pod.metadata, pod.key
         grace_s = meta.deletion_grace_period_seconds

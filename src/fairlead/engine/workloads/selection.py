@@ -1,9 +1,9 @@
 """Selection: which objects an owner selects, and indexes that find them.
 
-A selector with `matchLabels` selects only objects that have all of these labels. So only the
-objects with one of these labels need to be compared with the selector, instead of all objects of
-the namespace. If there were no indexes, each of 2,000 new ReplicaSets would be compared with each
-of 2,000 pods without a controller.
+A selector with `matchLabels` selects only objects that have all of these labels. So it is enough to
+choose one of these labels, and to compare the selector with the objects that have this label. If
+there were no indexes, each of 2,000 new ReplicaSets would be compared with each of 2,000 pods
+without a controller.
 """
 
 from __future__ import annotations

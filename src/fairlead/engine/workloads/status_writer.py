@@ -41,8 +41,8 @@ class StatusWriter(Struct):
         """Return the write that turns the status `before` of `target` into `after`.
 
         Returns [] if the status does not change, or if the same write has succeeded since the last
-        change of `target`. Also returns [] if a write to `target` is in flight. The caller must
-        then call `write` again after the outcome of that write.
+        change of `target`. Also returns [] if a write to `target` is in flight. In this case, the
+        caller must call `write` again after the outcome of the write in flight.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:

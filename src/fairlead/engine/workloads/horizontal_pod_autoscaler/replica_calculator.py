@@ -40,7 +40,7 @@ class Tolerances(Struct, frozen=True):
 
 
 class Proposal(Struct, frozen=True):
-    """The replicas that a metric proposes, and the current values for the status.
+    """The number of replicas that a metric proposes, and the current values for the status.
 
     `average` is the usage per pod in thousandths. `utilization` is the usage as a percentage of the
     requests, or None if the target is an amount.
@@ -153,9 +153,9 @@ def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, c
 
     `ratio` is usage ÷ target of the counted pods (see `pod_group`). `new_ratio` is usage ÷ target
     of the counted pods and the pods that `_with_uncounted` adds. `pods` is the number of all these
-    pods. Returns `current` if `new_ratio` is within the tolerances. Also returns `current` if one
-    of `ratio`, `new_ratio` and the proposal indicates a scale-up and another one indicates a
-    scale-down.
+    pods. Returns `current` if `new_ratio` is within the tolerances. Also returns `current` if the
+    two ratios and the proposed number contradict each other: one of these three indicates a
+    scale-up, and another one indicates a scale-down.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

@@ -14,8 +14,8 @@ the status counts it (see `tracking_finalizer`):
     4 status is written        the status counts the pod in `succeeded` or `failed`
 
 Invariant: a finished pod has its finalizer, or its uid is in uncountedTerminatedPods, or the status
-counts it. So the controller may restart at any point. `JobProgress.of` then counts every pod
-exactly once.
+counts it. So the controller may restart at any point. After a restart, `JobProgress.of` counts
+every pod exactly once.
 
 If `is_tracked` is not set (in a simulation without CronJobs), every end of a pod is observed and
 counted immediately.
@@ -193,7 +193,7 @@ class JobProgress(Struct):
         self.succeeded = len(self.completed)
 
     def release(self, uid: str) -> None:
-        """Record that the pod's finalizer was removed, so that the status may count the pod."""
+        """Record that the finalizer of the pod `uid` was removed: the status may count the pod."""
         self.uncounted.pop(uid, None)
 
     def is_counted(self, uid: str) -> bool:

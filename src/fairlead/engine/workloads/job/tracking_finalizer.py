@@ -3,8 +3,8 @@
     a pod ends ──▶ the status lists its uid ──▶ its finalizer is removed ──▶ the status counts it
 
 A new, changed or deleted Job is synced immediately. A Job whose pods changed is synced after one
-second. The remaining steps then follow without delay. If the Job does not exist or no longer owns
-the pod, only the finalizer is removed.
+second. The remaining steps follow without delay. If the Job does not exist or no longer owns the
+pod, only the finalizer is removed.
 
 In a simulation without CronJobs, the status is not written, and the end of a pod is counted
 immediately (`progress`). Pods of a dump may have the finalizer. Of the new pods, only pods of Jobs

@@ -147,7 +147,7 @@ class ExpectedCreation(Struct, frozen=True):
     """A pod creation in flight.
 
     `slot` is the slot of the new pod, for example the node's name for a DaemonSet, or "".
-    `replacement` describes the pod to replace, if any.
+    `replacement` describes the pod to replace; None if the new pod replaces no pod.
     """
 
     slot: str

@@ -122,7 +122,7 @@ class PodSets(Struct):
         return True
 
     def replace_terminating_pods(self, key: str) -> None:
-        """Request replacements for pods that were terminating when the snapshot was taken.
+        """Request replacements for pods of the owner `key` that were terminating in the snapshot.
 
         A pod of an unknown owner is skipped if the owner gives replacements new names. The snapshot
         already contains the replacement of such a pod.
@@ -263,7 +263,7 @@ class PodSets(Struct):
         return adopter is not None and self.adopts(adopter, pod)
 
     def _set_of(self, pod: Pod) -> PodSet | None:
-        """Return the pod set of `pod`, created if missing.
+        """Return the pod set of `pod`; create the pod set if it is missing.
 
         Returns None for static pods. Also returns None for pods that have no controller and do not
         await adoption.

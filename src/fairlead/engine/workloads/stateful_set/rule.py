@@ -289,7 +289,10 @@ def _together(one: Plan, other: Plan) -> Plan:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """Return the volumes of `pod`: one for each claim, and the volumes in `described` for no claim."""
+    """Return the volumes of `pod`: one for each claim, and the volumes of `described`.
+
+    A volume in `described` with the name of a claim is left out.
+    """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

@@ -315,12 +315,11 @@ def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield commands that create the StorageClasses named in templates of claims.
+    """Yield commands that create the StorageClasses that templates of claims name.
 
-    StatefulSets and the ephemeral volumes of pods contain such templates.
-
-    `known` contains the objects of the dump. Yields nothing if the dump contains a StorageClass, or
-    a PersistentVolume without a claimRef.
+    StatefulSets and the ephemeral volumes of pods contain such templates. `known` contains the
+    objects of the dump. Yields nothing if the dump contains a StorageClass, or a PersistentVolume
+    without a claimRef.
     """
     wanted: set[str | None] = set()
     for one in known:

@@ -9,9 +9,10 @@
 At most one step of a claim is in flight. When all commands of the step have succeeded, the claim is
 synced again. A step that changed nothing is not repeated.
 
-Differs from upstream: every provisioner exists and works, except for old claims of a dump
-(`lacks_provisioner`), CSIStorageCapacity objects never change, and no volume is attached. In a
-simulation a claim without its volume does not become Lost, because the dump may lack the volume.
+The controller differs from upstream. CSIStorageCapacity objects never change, and no volume is
+attached. Every provisioner exists and works, except for old claims of a dump (`lacks_provisioner`).
+In a simulation, a claim without its volume does not become Lost, because the dump may lack the
+volume.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
 """
