@@ -82,7 +82,7 @@ def any_node(chance: Chance, name: str) -> Node:
 
 
 def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool = True) -> Pod:
-    """Return a pod, which is placed on `node` if that is given.
+    """Return a pod; if `node` is given, the pod is on this node.
 
     The pod may have a host port. If `node` is given and POD_NAMES contains `name`, the port depends
     on the index of `name` in POD_NAMES. So two of these pods with different names never have the
