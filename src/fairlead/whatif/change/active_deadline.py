@@ -57,10 +57,10 @@ def without_deadlines(
 
     The second result is a function that tells whether the kubelets ignore the deadline of a pod.
     The kubelets ignore the deadlines of pods of these Jobs, and of pods that `script` creates. If
-    no such pod has a deadline, the second result is None instead of a function. A note in the
-    script names the Jobs and pods whose deadlines are removed or ignored. But a Job or pod keeps
-    its deadline if it has the annotation `fairlead.dev/run-duration`, or if `run_durations` returns
-    its run time.
+    none of these pods has a deadline, the second result is None instead of a function. A note in
+    the script names the Jobs and pods whose deadlines are removed or ignored. But a Job or pod
+    keeps its deadline if it has the annotation `fairlead.dev/run-duration`, or if `run_durations`
+    returns its run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []

@@ -207,7 +207,7 @@ def _pods_by_problem(pods: Iterable[Pod], daemon_sets: Collection[str]) -> dict[
 def _absent_daemon_set(pod: Pod, daemon_sets: Collection[str]) -> str:
     """Return kubectl's error if the DaemonSet of `pod` is not in `daemon_sets`; "" otherwise.
 
-    The result is also "" if there are no DaemonSets at all, because such a dump may be incomplete.
+    The result is also "" if `daemon_sets` is empty: a dump without DaemonSets may be incomplete.
     """
     name = _daemon_set_of(pod)
     if not name or not daemon_sets or f"{pod.metadata.namespace}/{name}" in daemon_sets:

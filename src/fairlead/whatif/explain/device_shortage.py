@@ -94,8 +94,8 @@ def may_need_devices(pod: PodInfo, cluster: Cluster) -> bool:
 def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -> Iterator[str]:
     """Yield a sentence about each request of `pod` for which no node has enough free devices.
 
-    If there is no such request, a sentence says that no node has enough devices for all requests
-    together. Sentences about pools whose devices cannot be allocated follow.
+    If no request lacks devices by itself, a sentence says that no node has enough devices for all
+    requests together. Sentences about pools whose devices cannot be allocated follow.
 
     `lacking` are the names of the nodes on which the scheduler cannot allocate all claims of the
     pod. Only these nodes are examined. Yield nothing if `lacking` is empty, or if a claim is

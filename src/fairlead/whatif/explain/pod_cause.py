@@ -144,7 +144,7 @@ def seconds_since(model: ClusterModel, timestamp: str) -> float | None:
     """Return the seconds from `timestamp` to the time of the dump; None if `timestamp` is invalid.
 
     The time of the dump is the newest time in a status. A `timestamp` from another field, such as
-    the managedFields, can be later. The result is then 0.
+    the managedFields, can be later. In this case, the result is 0.
     """
     try:
         since = parse_timestamp(timestamp)

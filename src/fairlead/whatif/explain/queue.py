@@ -91,7 +91,8 @@ _AMOUNT_COLUMNS: Final = (
 def is_about_queue(target: str, inventory: Inventory) -> bool:
     """Return whether `target` is a queue of kube-batch or Volcano, or all queues.
 
-    Other APIs have kinds with the name Queue, too. If `target` names such an object, return False.
+    Other APIs have kinds with the name Queue, too. If `target` names an object of such a kind,
+    return False.
     """
     kind, slash, name = target.partition("/")
     if kind.partition(".")[0].lower() not in QUEUE_KINDS:

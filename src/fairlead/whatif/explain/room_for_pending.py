@@ -122,8 +122,8 @@ def _depends_on_others(model: ClusterModel, pod: PodInfo) -> bool:
 def room_if_returned(model: ClusterModel, nodes: Iterable[str], pods: Sequence[PodInfo]) -> int:
     """Return how many of the pending `pods` would run if `nodes` were back in service.
 
-    The nodes are then Ready, not cordoned and without temporary taints, and their terminating pods
-    have stopped. The model is unchanged afterwards.
+    A node that is back in service is Ready, not cordoned and without temporary taints, and its
+    terminating pods have stopped. The model is unchanged afterwards.
     """
     names, stopped = list(nodes), 0
     with model.hypothesis():

@@ -830,7 +830,7 @@ def _jobs_without_pods(
 def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
     """Yield a sentence if a StatefulSet keeps pods of an old revision until they are deleted.
 
-    A pod that replaces such a pod after a drain has the new template, which may be a surprise.
+    If a drain evicts one of these pods, the pod that replaces it has the new template.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
     """

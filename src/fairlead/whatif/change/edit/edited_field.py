@@ -34,7 +34,7 @@ class EditedFields:
         self._places[target.ref].update(places)
 
     def refuse_replaced(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
-        """Raise InputError if an earlier option set one of the fields in `places`, or a part of one.
+        """Raise InputError if an earlier option set a field in `places`, or a part of such a field.
 
         `places` are the paths of the fields of `target` that `option` sets, as in `add`.
         """

@@ -140,8 +140,8 @@ class _Form(msgspec.Struct):
 class RecommendedEdit(Struct, frozen=True):
     """A workload and its content with the recommended requests; `note` describes the changes.
 
-    `places` maps the path of each changed amount to `--apply-vpa`, the option that changes it.
-    `target` is None if the VPA has no effect; `note` then contains the reason.
+    `places` maps the path of each changed amount to `--apply-vpa`, the option that changes it. If
+    the VPA has no effect, `target` is None, and `note` contains the reason.
     """
 
     target: Manifest | None

@@ -331,9 +331,9 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
     """Yield a text for each of cpu and memory whose size in `one` contradicts `node`.
 
     `one` is the instance type of `node`. If the capacity of `node` is absent or equals its
-    allocatable amounts, no reservation is visible, as on a node that a scenario generates. The
-    machine of `node` may then be larger than `node` states. So a size above the size of `node` is
-    no contradiction.
+    allocatable amounts, no reservation is visible, as on a node that a scenario generates. In this
+    case, the machine of `node` may be larger than `node` states. So a size above the size of `node`
+    is no contradiction.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)
     for name in ("cpu", "memory"):

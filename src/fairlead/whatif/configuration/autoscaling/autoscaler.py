@@ -197,8 +197,8 @@ def cluster_autoscaler_flags(manifests: Sequence[Manifest]) -> tuple[str, ...] |
     """Return the command line of the Cluster Autoscaler; None if the cluster does not have it.
 
     If the cloud provider runs the autoscaler, the cluster has only the ConfigMap with its status.
-    The command line is then empty. In a cluster with NodePools, this ConfigMap is ignored, because
-    it may be the remainder of a removed autoscaler.
+    In this case, the command line is empty. In a cluster with NodePools, this ConfigMap is ignored,
+    because it may be the remainder of a removed autoscaler.
     """
     flags = installed_flags(manifests)
     if flags is None and has_status(manifests) and not has_node_pools(manifests):

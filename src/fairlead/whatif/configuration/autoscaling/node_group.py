@@ -447,8 +447,8 @@ def _not_autoscaled(
 
     The autoscaler can manage a group even if `known` maps it to None. For some providers, the name
     of a group in `limits` does not contain the group's name in the node labels. For such a
-    provider, a name in `limits` that belongs to no other group may be the name of this group. The
-    group is then not yielded.
+    provider, a name in `limits` that belongs to no other group may be the name of this group. In
+    this case, the group is not yielded.
     """
     if not limits.has_all:
         return

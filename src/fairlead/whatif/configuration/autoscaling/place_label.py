@@ -68,8 +68,8 @@ def labels_of_offerings(
 ) -> Places:
     """Return the labels about the place of a new node in each zone in which `types` are offered.
 
-    `nodes` are the nodes of the cluster; `topology` is as for `labels_of_zones`. An offering
-    without a zone has no such labels.
+    `nodes` are the nodes of the cluster; `topology` is as for `labels_of_zones`. Offerings without
+    a zone are left out.
     """
     places = labels_of_zones(nodes, topology)
     zones = sorted({one.zone for each in types for one in each.offerings if one.zone})
