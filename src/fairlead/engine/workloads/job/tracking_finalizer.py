@@ -68,7 +68,7 @@ class JobSyncSchedule(Struct):
         self.end(key)
 
     def waits_until(self, key: str, now: Instant) -> Instant | None:
-        """Return the time at which to sync the changed Job `key`, or None if it is due now."""
+        """Return the time at which to sync the changed Job `key`; None means immediately."""
         if key in self._busy:
             return None
         due = self._due.setdefault(key, now + JOB_BATCH_PERIOD)

@@ -265,8 +265,8 @@ class PodSets(Struct):
     def _set_of(self, pod: Pod) -> PodSet | None:
         """Return the pod set of `pod`; create the pod set if it is missing.
 
-        Returns None for static pods. Also returns None for pods that have no controller and do not
-        await adoption.
+        Returns None for static pods. A pod without a controller has a pod set only if the pod
+        awaits adoption; otherwise, returns None.
         """
         if self._awaits_adoption(pod):
             return self.sets[self._set_keys[pod.key]]
