@@ -75,11 +75,11 @@ class Alternative(Struct, frozen=True):
         """A sort key; the alternative with the best outcome comes first.
 
         An incomplete drain evicts fewer pods than a complete drain, so it can seem to disrupt less.
-        Therefore incomplete drains come last. Pods that are pending because of the change do not
-        count as harm if the change reduces the total number of pending pods and no workload loses
-        ready pods. For example, a new node can let a rollout continue, and the rollout then creates
-        pods that fit on no node. If alternatives are equally harmful, the alternative with the
-        smallest `pending_at_end` comes first.
+        Therefore incomplete drains come last. Pods that are pending because of the change usually
+        count as harm. They do not count if the change reduces the total number of pending pods, and
+        no workload loses ready pods. For example, a new node can let a rollout continue, and the
+        rollout then creates pods that fit on no node. If alternatives are equally harmful, the
+        alternative with the smallest `pending_at_end` comes first.
         """
         found = self.answer.difference
         recovered = found.recovered_after

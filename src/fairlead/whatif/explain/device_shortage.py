@@ -50,7 +50,7 @@ _TOGETHER: Final = (
 
 
 class _State(StrEnum):
-    """Whether a device can be allocated; messages list the values: `2 free, 1 in use`."""
+    """A state of a device, in the words of messages such as `2 free, 1 in use`."""
 
     FREE = "free"
     IN_USE = "in use"

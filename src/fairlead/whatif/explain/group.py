@@ -119,9 +119,9 @@ def explain_group_of(
     the batch scheduler. Pods whose labels name the group belong to it even if another scheduler
     schedules them, such as a kube-scheduler with the plugin Coscheduling.
 
-    Raises InputError if there is no such group, or if `options` select SINGLE_PODS, because groups
-    are then ignored. Also raises InputError if the group is a PodGroup of scheduling.k8s.io that
-    the default scheduler schedules, or that has no effect.
+    Raises InputError if there is no such group. Raises InputError if `options` select SINGLE_PODS,
+    because with this option, groups are ignored. Also raises InputError if the group is a PodGroup
+    of scheduling.k8s.io that the default scheduler schedules, or that has no effect.
     """
     if options.source == SINGLE_PODS:
         problem = f"{SINGLE_PODS} ignores pod groups; explain one of the pods instead"

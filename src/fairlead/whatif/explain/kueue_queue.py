@@ -236,7 +236,7 @@ def _explain_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
 
 
 def _refuse_malformed(queue: Manifest) -> None:
-    """Raise InputError if `queue` has a wrong type, or a bad quota, in a field that is read."""
+    """Raise InputError if a field of `queue` that is read has a wrong type or a bad quota."""
     if queue.kind.kind == _LOCAL_QUEUE:
         decode_object(queue, _LocalQueueForm)
         return

@@ -50,8 +50,8 @@ class PodCause(Struct, frozen=True):
     `node` is the node on which a pending pod fits now; "" if there is none. `detail` is the part of
     the reason that concerns only this pod or its PodGroup; "" if there is no such part. `detail` is
     separate so that pods with the same `why` can be counted together. `is_unschedulable` is set if
-    a scheduler tries the pod, but no node takes it, and it does not wait for pods that it has
-    preempted.
+    a scheduler tries the pod, but no node takes the pod. It is not set while the pod waits for the
+    end of pods that it has preempted.
     """
 
     pod: PodInfo
@@ -122,7 +122,10 @@ def quota_steps(message: str, namespace: str, arguments: Sequence[str]) -> Itera
 def unready_causes(
     model: ClusterModel, inventory: Inventory, placed: Iterable[PodInfo]
 ) -> list[PodCause]:
-    """Return the causes why pods are not ready; `placed` are the pods to check, all on nodes."""
+    """Return the reason of each pod in `placed` that is not ready.
+
+    All pods in `placed` have a node. Terminal pods are left out.
+    """
     found: list[PodCause] = []
     volumes = SingleNodeVolumes(model.cluster)
     for pod in placed:

@@ -211,7 +211,10 @@ def _undo_step(namespace: str, workload: str, revision: str) -> NextStep:
 
 
 def _most_frequent(names: Iterable[str]) -> str:
-    """Return the most frequent of `names`, the first by name if several tie; "" if none exist."""
+    """Return the most frequent of `names`; "" if `names` is empty.
+
+    Of equally frequent names, the result is the first in alphabetical order.
+    """
     counts = Counter(names)
     return min(counts, key=lambda name: (-counts[name], name), default="")
 

@@ -1,4 +1,4 @@
-"""Counts the pending pods for which nodes have room, now or if nodes returned to service."""
+"""Counts the pending pods for which nodes have room, now or with more nodes in service."""
 
 from __future__ import annotations
 

@@ -195,7 +195,10 @@ def explain_object(
 
 
 def _with_pods(named: Manifest, inventory: Inventory) -> Manifest:
-    """Return the object `named` if it has pods of its own, else the only workload that it has."""
+    """Return the object `named`, or the workload through which it runs its pods.
+
+    The result is `named` if it controls pods itself, or if `scalable_part` finds no workload.
+    """
     has_pods = any(True for _ in inventory.pods_of(named))
     return named if has_pods else scalable_part(named, inventory) or named
 
@@ -529,8 +532,8 @@ def _kind_of(target: str) -> str:
 def _group_of_volcano_job(written: Sequence[Manifest], target: str) -> str:
     """Return `podgroup/NAMESPACE/NAME` if `target` is a Volcano Job in `written`, else `target`.
 
-    `written` contains the PodGroup that simulates the Job. If `target` is "", it means the only
-    Volcano Job, but only if `written` has no other pods or workloads.
+    `written` contains the PodGroup that simulates the Job. If `target` is "", and `written` has
+    only one pod or workload, which is a Volcano Job, `target` means this Job.
     """
     jobs = [one for one in written if _is_volcano_job(one)]
     if target:

@@ -179,7 +179,10 @@ def _silent_words(nodes: Sequence[str]) -> str:
 
 
 def _held_rows(model: ClusterModel, workload: str, held: Iterable[AwaitedEnd]) -> Iterator[Row]:
-    """Yield a row for each reason why pods of `workload` are held; all silent nodes get one row."""
+    """Yield a row for each reason why pods of `workload` are held.
+
+    All pods on silent nodes are in one row.
+    """
     groups: dict[str, list[AwaitedEnd]] = defaultdict(list)
     for one in held:
         groups["" if one.silent_node else one.why].append(one)

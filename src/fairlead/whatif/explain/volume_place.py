@@ -1,4 +1,4 @@
-"""Explains on which nodes the volumes of a pod can be used, if not on all nodes."""
+"""Explains which nodes can use the volumes of a pod, if only some nodes can."""
 
 from __future__ import annotations
 

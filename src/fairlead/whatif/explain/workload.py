@@ -683,9 +683,9 @@ def _lacking(wanted: int, ready: int, pods: int, pending: int, blocked: int) -> 
 def _unmet(model: ClusterModel, pending: Iterable[PodInfo], inventory: Inventory) -> Iterator[str]:
     """Yield sentences about the first of the `pending` pods that fits no node.
 
-    The sentences name the required labels that no node has (`unmet_requirements`) and probable
-    typing errors (`correction_sentences`), or the taints that the pod does not tolerate, and the
-    nodes that can use its volumes (`volume_places`).
+    The first sentences name the required labels that no node has, or the taints that the pod does
+    not tolerate (`unmet_requirements`). The next sentences name probable typing errors
+    (`correction_sentences`) and the nodes that can use the pod's volumes (`volume_places`).
     """
     for pod in pending:
         if model.kept_out(pod) is not None:

@@ -316,7 +316,10 @@ def new_node_templates(one: StatedType, places: Places, like: Mapping[str, str])
 
 
 def _place(labels: Mapping[str, str], like: Mapping[str, str]) -> dict[str, str]:
-    """Return those `labels` of a place that a copy of a node gets; `like` are the node's labels."""
+    """Return the labels of a place that the copy of a node gets.
+
+    `labels` are all labels of the place, and `like` are the labels of the copied node.
+    """
     kept = {ZONE, REGION, *like} if like else labels
     return {key: value for key, value in labels.items() if key in kept}
 

@@ -7,9 +7,9 @@ single-pods`, kube-scheduler places the pods with these names one by one and ign
 The schedulerName `fairlead` is an exception. The manifests of `fairlead run` also deploy a
 kube-scheduler profile with this name, for pods that need no batch scheduler. If --batch-config is
 set, the batch scheduler schedules these pods only if the configuration contains the name. If the
-option is not set, the batch scheduler schedules these pods if the input contains a PodGroup or a
-Queue, or if one of these pods names a group. In all other cases, a profile of kube-scheduler
-schedules them (`with_deployed_profile`).
+option is not set, the batch scheduler schedules these pods in two cases: the input contains a
+PodGroup or a Queue, or one of these pods names a group. In all other cases, a profile of
+kube-scheduler schedules these pods (`with_deployed_profile`).
 """
 
 from __future__ import annotations
