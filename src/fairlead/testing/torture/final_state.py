@@ -80,8 +80,8 @@ class FinalState:
         """Return whether Cluster Autoscaler has removed Nodes of this FinalState from `store`.
 
         The caller has run a second process on `store`. The second process may remove a Node that
-        the first process kept, because it finds room for the Node's pods elsewhere. The two
-        processes can differ because they have made different searches before. A search for a
+        the first process kept, if the second process finds room for the Node's pods elsewhere. The
+        two processes can differ because they have made different searches before. A search for a
         pod's place first tries the node that an earlier search found for the pod. After that, the
         search tries the other nodes, and starts after the node where the last search ended.
 
@@ -254,9 +254,9 @@ class FinalState:
         """Check that NodeClaims have Nodes, and that Nodes of NodePools have NodeClaims and pods.
 
         A NodeClaim may stay in deletion while its Node still has pods, because do-not-disrupt or a
-        disruption budget may protect them. A Node may be empty if it is not ready. Any Node may be
-        empty while a pod is pending or a NodeClaim is in deletion: Karpenter may keep the Node for
-        the pods that must be placed.
+        disruption budget may protect these pods. A Node may be empty if it is not ready. Any Node
+        may be empty while a pod is pending or a NodeClaim is in deletion: Karpenter may keep the
+        Node for the pods that must be placed.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():

@@ -222,12 +222,12 @@ class KwokStages(Struct, frozen=True):
         return _chosen(found, pod, next(numbers)).delay(pod, next(numbers))
 
     def start_delay(self, pod: Pod) -> DurationNs | None:
-        """Return the time from the binding of `pod` until it runs; None if no stage sets it."""
+        """Return the time from the binding of `pod` until it runs; None if no stage sets a time."""
         ready = self.delay(StageRole.READY, pod)
         return None if ready is None else ready + (self.delay(StageRole.CREATE, pod) or 0)
 
     def run_duration(self, pod: Pod) -> DurationNs | None:
-        """Return the time for which the started `pod` runs; None if no stage completes it.
+        """Return the time for which the started `pod` runs; None if no stage completes `pod`.
 
         A pod that is always restarted runs for at least a second, so that virtual time advances.
         """

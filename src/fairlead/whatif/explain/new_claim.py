@@ -62,9 +62,10 @@ def _claims_of(
 
 
 def _unused(name: str, namespace: str, used: set[str]) -> ObjectRef:
-    """Return the reference of a claim `name`, with a number if the name is used; add it to `used`.
+    """Return the reference of a claim `name`, and add the reference to `used`.
 
-    An API server appends random letters instead.
+    If the name is used, the reference has the name with a number. An API server appends random
+    letters instead.
     """
     numbered = chain([name], (f"{name}-{number}" for number in count(2)))
     refs = (ObjectRef(RESOURCE_CLAIM.kind, namespace, one) for one in numbered)

@@ -1,8 +1,8 @@
 """Explains why a pod's PersistentVolumeClaims are unbound.
 
 The scheduler says only that the pod has unbound immediate claims, and names no claim. A claim with
-the mode WaitForFirstConsumer is bound when its pod has a node, so it is explained only if its
-provisioner has not created the volume.
+the mode WaitForFirstConsumer is bound when its pod has a node. So such a claim is explained only if
+its provisioner has not created the volume.
 """
 
 from __future__ import annotations

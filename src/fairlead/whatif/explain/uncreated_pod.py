@@ -1,13 +1,13 @@
 """Workloads whose controllers had not created all wanted pods when the dump was taken.
 
-The missing pods are in no list of pods. The workload's status says how many pods it has, even if
-the dump lacks pods. If the dump has more pods of the workload than the status says, the status is
-outdated, and the pods are counted instead. The condition ReplicaFailure says why the API server
-refused a pod. The Deployment controller copies the condition from the ReplicaSets, but not while
-the Deployment is paused. A Job has no such condition, so a trial finds out whether the API server
-would refuse its next pod. A workload without a status, as in a file of manifests, is tried in the
-same way. The status of a DaemonSet says how many pods it wants, and on how many nodes it has a pod;
-the status never says why pods are missing.
+The missing pods are in no list of pods. The status of a workload says how many pods the workload
+has, even if the dump lacks pods. If the dump has more pods of the workload than the status says,
+the status is outdated, and the pods are counted instead. The condition ReplicaFailure says why the
+API server refused a pod. The Deployment controller copies the condition from the ReplicaSets, but
+not while the Deployment is paused. A Job has no such condition, so a trial finds out whether the
+API server would refuse its next pod. A workload without a status, as in a file of manifests, is
+tried in the same way. The status of a DaemonSet says how many pods the DaemonSet wants, and how
+many nodes have one. The status never says why pods are missing.
 
 A StatefulSet does not create a pod before the old pod of the same name has ended. If the old pod
 does not stop, for example because the kubelet of its node does not answer, the StatefulSet lacks a

@@ -335,8 +335,8 @@ def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:
 def _start_steps(workload: Manifest, arguments: Sequence[str]) -> Iterator[NextStep]:
     """Yield the what-if that starts `workload` if it is a suspended Job or JobSet.
 
-    A finished Job is left out. A Job with a controller is left out, too, because its controller,
-    such as a JobSet, would suspend it again.
+    A finished Job is left out. A Job with a controller is left out, too, because the controller,
+    such as a JobSet, would suspend the Job again.
     """
     if workload.kind == JOB and is_finished(decode_as(Job, workload.value)):
         return

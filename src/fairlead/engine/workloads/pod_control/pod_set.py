@@ -13,7 +13,7 @@ Example: a ReplicaSet wants 3 pods, and 1 pod is active. Two CreateObject comman
 `creations_expected` contains 2 names. Because 1 + 2 = 3, a second run at this instant creates no
 pod. When a new pod is observed, `put` moves its name from `creations_expected` to `active`.
 
-A pod that stops being ACTIVE although its owner did not delete it needs a *replacement*.
+A pod needs a *replacement* if it stops being ACTIVE and its owner did not delete it.
 
 Some owners have a slot for each pod. The slot is the pod's name for a StatefulSet, the node's name
 for a DaemonSet and the completion index for an indexed Job. For other owners the slot is "".

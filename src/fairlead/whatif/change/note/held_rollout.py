@@ -119,11 +119,11 @@ def _awaited(owner: Manifest, changed: StatefulSet, inventory: Inventory) -> str
     """Return the name of the first pod of `owner` that is not ready; "" if there is none.
 
     A pod that is still starting does not count. An unschedulable pod counts, although the change
-    may give it a node, because the StatefulSet waits for it in any case.
+    may give the pod a node, because the StatefulSet waits for the pod in any case.
 
-    `changed` is the StatefulSet after the change; pods whose ordinals it does not have are ignored.
-    Return "" if the podManagementPolicy of `owner` is Parallel: such a StatefulSet does not wait
-    for its pods.
+    `changed` is the StatefulSet after the change. Pods whose ordinals `changed` does not want are
+    ignored. Return "" if the podManagementPolicy of `owner` is Parallel: such a StatefulSet does
+    not wait for its pods.
     """
     if not is_ordered(changed):
         return ""

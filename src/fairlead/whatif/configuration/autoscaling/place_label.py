@@ -2,8 +2,8 @@
 
 A cloud provider and the drivers of volumes label each node with its place. The labels of a driver
 are the topology keys of the node's CSINode, such as topology.ebs.csi.aws.com/zone. A volume can be
-used only on the nodes with its labels. The driver runs on new nodes, too, so it labels them with
-the place that the other nodes of the zone have.
+used only on the nodes with its labels. The driver runs on new nodes, too, and gives a new node the
+labels that the other nodes of the zone have.
 
 upstream: pkg/volume/csi/nodeinfomanager/nodeinfomanager.go: updateTopologyLabels
 """

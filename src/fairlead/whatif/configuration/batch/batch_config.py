@@ -120,9 +120,9 @@ def _single_pod_notes(
 ) -> Iterator[str]:
     """Yield a note about pods that name a PodGroup, but are scheduled one by one.
 
-    In the real cluster, the plugin Coscheduling of scheduler-plugins may start them in gangs. There
-    is no note about the pods of a profile with a user's plugin that has the method `permit`. Such a
-    plugin may start the pods in gangs in the simulation, too.
+    In the real cluster, the plugin Coscheduling of scheduler-plugins may start these pods in gangs.
+    There is no note about the pods of a profile with a user's plugin that has the method `permit`.
+    Such a plugin may start the pods in gangs in the simulation, too.
     """
     gang_plugins = {
         name for name, factory in scheduler.out_of_tree.items() if may_delay_binding(factory)

@@ -99,8 +99,8 @@ def karpenter_config(
 
     The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
     cluster. `written` are the objects that a change writes during the run. Instance types are
-    chosen for their new NodePools and node classes, too, but these NodePools are not in the
-    configuration. Raises InputError; its message names the file, or the snapshot `source`.
+    chosen for the new NodePools and node classes in `written`, too, but these NodePools are not in
+    the configuration. Raises InputError; its message names the file, or the snapshot `source`.
     """
     about_daemons, initial = daemon_notes(initial), samples(initial)
     stated = list(_karpenter_objects(initial))
