@@ -99,7 +99,7 @@ class BareWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the changes and outcomes that commands have caused since the last `poll`.
 
-        If there are none, return the next enqueued stimulus, if any.
+        If there are none, return the next enqueued stimulus. If no stimulus is left, return [].
         """
         del now
         if not self._pending and self._enqueued:

@@ -42,9 +42,9 @@ def free(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as a function, `name(…)`, with arguments of types `taken`.
+    """Return an overload that is called as a function: `name(arguments…)`.
 
-    The parameters are the fields of Function with the same names.
+    `taken` contains the types of the arguments. `Function` describes the other parameters.
     """
     return Function(name, taken, implementation, cost, is_metered=is_metered)
 
@@ -166,7 +166,7 @@ def list_copied(items: list[Any], *_: Any) -> int:
 
 
 def list_compared(items: list[Any], *_: Any) -> int:
-    """Return the cost of comparing each item of a list with every item of the list."""
+    """Return the cost of comparing each item of a list with every item of the same list."""
     is_text = bool(items) and isinstance(items[0], str | bytes)
     return list_made(len(items) ** 2, 2 + TEXT_COST if is_text else 2)
 

@@ -347,7 +347,7 @@ def _raise_signal(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without freeing its Python objects, because freeing millions takes seconds.
+    """End the process without freeing its Python objects, because freeing them can take seconds.
 
     Exit handlers run, and stdout and stderr are flushed. If other threads run, the process ends in
     the usual way. Python then waits for the threads.

@@ -111,8 +111,8 @@ def in_cluster() -> ConnectionConfig:
 def read_text(source: str, field_path: str, path: str) -> str:
     """Return the text of the file `path`.
 
-    Raises ConnectionConfigError if the file cannot be read, is not UTF-8, or is longer than
-    FILE_BYTES_MAX, and if it is a pipe that no program writes to. The error reports `source` and
+    Raises ConnectionConfigError if the file cannot be read, is not UTF-8, is longer than
+    FILE_BYTES_MAX, or is a pipe that no program writes to. The error reports `source` and
     `field_path` as the place of the problem.
     """
     unread = "cannot be read" if path == source else f"cannot read {path}"

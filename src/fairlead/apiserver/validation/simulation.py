@@ -187,7 +187,10 @@ def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Ca
 
 
 def check_created(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Check the rules of `check_new` and the rules that no update checks; yield the errors."""
+    """Yield the errors of a created object, by the rules of `check_new` and one more rule.
+
+    A created pod must not have ephemeral containers.
+    """
     yield from check_new(obj, view)
     if isinstance(view, Pod):
         yield from check_no_ephemeral_containers(obj)

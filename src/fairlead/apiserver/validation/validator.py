@@ -353,11 +353,11 @@ def _missing_fields(schema: Schema, value: Any, path: str = "") -> Iterator[Caus
 
 
 def _without_known_status(kind: Kind, old: Json, new: Json) -> Json:
-    """Return `new`, but leave out its status if `old` has the same status, which is valid.
+    """Return `new`; if it is a Node with the same status as `old`, leave out the status.
 
-    Only the status of a Node is left out. The rules of Nodes check the status without the other
-    parts of the Node. Therefore a status that was valid in `old` is still valid. A status has
-    dozens of images, which take long to decode.
+    The status of `old` is valid. The rules of Nodes check a status without the other parts of the
+    Node. Therefore the same status is also valid in `new`. A Node's status has dozens of images,
+    which take long to decode.
     """
     if kind is not NODE or new.get("status") is not old.get("status"):
         return new

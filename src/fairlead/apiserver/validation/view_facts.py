@@ -6,8 +6,8 @@ The allowed values and bounds of a field are facts (`api/facts.py`), found throu
 kind. The schema also says which strings are times.
 
 Empty strings and zeros are not checked, because in a view they may stand for absent fields. In a
-status, only times are checked. Controllers recompute its numbers, and a newer Kubernetes release
-may have written an enum value that is unknown here.
+status, only times are checked. Controllers recompute the numbers of a status. A newer Kubernetes
+release may have written an enum value that is unknown here.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Operand(Struct, frozen=True):
         return self.type_.parameters[0], known_size or UNKNOWN
 
     def number(self, otherwise: int) -> int:
-        """Return the value of the operand if it is a literal integer ≥ 0, otherwise `otherwise`."""
+        """Return the value of a literal integer ≥ 0; return `otherwise` for other operands."""
         node = self.node
         is_number = isinstance(node, Literal) and node.type_name == "int" and node.value >= 0
         return node.value if is_number and isinstance(node, Literal) else otherwise

@@ -1,6 +1,7 @@
 """Ranges of sizes and costs.
 
-The largest number (ENDLESS) means that there is no limit; larger sums and products become ENDLESS.
+The largest number, ENDLESS, means that there is no limit. Sums and products above this number
+become ENDLESS.
 
 upstream: cel-go's checker/cost.go, common/cost
 """

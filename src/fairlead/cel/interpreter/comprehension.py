@@ -183,7 +183,8 @@ def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
 def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evaluate:
     """Return the closure of a loop that makes a list.
 
-    A round of the loop appends `value` if `test` is true. If `test` is None, each round appends it.
+    A round of the loop appends `value` if `test` is true. If `test` is None, each round appends
+    `value`.
     """
 
     def collected(run: Run) -> list[Any]:

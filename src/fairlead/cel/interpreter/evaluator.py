@@ -311,7 +311,8 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
     """Return the closure of `&&` or `||`.
 
-    `decisive` is False for `&&` and True for `||`. If one operand has this value, it is the result.
+    `decisive` is False for `&&` and True for `||`. If one operand has the value `decisive`, the
+    result is also `decisive`.
     """
 
     def logical(run: Run) -> bool:

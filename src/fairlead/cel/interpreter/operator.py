@@ -245,9 +245,10 @@ def _logical_not(one: Evaluate) -> Evaluate:
 
 
 def _not_strictly_false(one: Evaluate) -> Evaluate:
-    """Return the closure of `@not_strictly_false`: true unless the operand is false.
+    """Return the closure of `@not_strictly_false`.
 
-    An error of the operand gives true.
+    The closure returns False if the operand is False. For every other value of the operand, and for
+    an error, the closure returns True.
     """
 
     def not_strictly_false(run: Run) -> bool:
@@ -284,7 +285,7 @@ def _membership(one: Evaluate, other: Evaluate) -> Evaluate:
 def element(whole: Any, key: Any) -> Any:
     """Return `whole[key]`: a field, an item of a list or an entry of a map. Raises CelError.
 
-    If `whole` is an optional value, the result is one too.
+    If `whole` is an optional value, the result is also an optional value.
     """
     if isinstance(whole, dict):
         found = found_in(whole, key)

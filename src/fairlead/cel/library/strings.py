@@ -70,9 +70,10 @@ def _replaced(tracker: CostTracker, text: str, old: str, new: str, limit: int = 
 
 
 def _split(tracker: CostTracker, text: str, separator: str, limit: int = -1) -> list[str]:
-    """Return the parts between separators, at most `limit` parts unless `limit` is negative.
+    """Return the parts of `text` between separators, but at most `limit` parts.
 
-    If the text has more parts, the last returned part contains the rest of the text.
+    If the text has more parts, the last returned part contains the rest of the text. A negative
+    `limit` means that the number of parts is not limited.
     """
     if not limit:
         return []

@@ -280,7 +280,8 @@ class _Parser:
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
         """Report the next token, which cannot begin an operand, and recover.
 
-        If the token after it begins an operand, skip the reported token and return None. Otherwise,
+        If the token after the reported token begins an operand, skip the reported token and return
+        None. Otherwise,
         skip tokens until the next token may follow an operand, and return a placeholder for the
         operand. Raises _StopParsingError if the token after the reported one has a kind in `also`.
         """

@@ -111,10 +111,10 @@ def restore(
 
 
 def _copy_stopped(data_dir: Path, file: Path) -> None:
-    """Write a backup of a stopped cluster to `file`, if `fairlead up` would accept the cluster.
+    """Write a backup of the stopped cluster in `data_dir` to `file`.
 
-    A backup does not contain what shows that data was lost. So without this check, the loss would
-    not be noticed any more. Raises SqliteLogError, OSError, ValueError.
+    If the cluster has lost data, raises ValueError, because nobody could detect the loss in the
+    backup. Raises SqliteLogError, OSError and ValueError if the files cannot be read or written.
     """
     with closing(WriteAheadLog(data_dir / OBJECTS)) as log:
         if lost := lost_data(data_dir, log):

@@ -91,7 +91,8 @@ class PlanInput:
     def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:
         """Return `notes` and the notes of `experiment`; `runs` are its simulations of drains.
 
-        The rules that were not applied are noted for one run only, because the others are similar.
+        A run has notes about the rules that it did not apply. These notes are similar for all runs.
+        Therefore the result contains these notes of only one run.
         """
         rules = next((run.rule_notes for run in runs if run.rule_notes), ())
         notes = with_simulation(self.notes) if runs else self.notes
@@ -227,12 +228,12 @@ def read_plan_input(
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
 
-    `autoscale` selects the autoscaler that acts in the plan, if any. `places_gangs` is set if the
-    plan places the pods of the batch scheduler. `removes_pods` is set if the plan may remove pods
-    from their nodes. The objects that the pods of `pod_file` need are added to the snapshot. The
-    plan begins after `change`, which may apply files and scale workloads. `plans_nodes` is set if
-    the plan chooses new nodes. Pods that do not exist only because the present nodes are full are
-    then added (see `missing_pod`).
+    `autoscale` says whether an autoscaler acts in the plan, and which one. `places_gangs` is set if
+    the plan places the pods of the batch scheduler. `removes_pods` is set if the plan may remove
+    pods from their nodes. The objects that the pods of `pod_file` need are added to the snapshot.
+    The plan begins after `change`, which may apply files and scale workloads. `plans_nodes` is set
+    if the plan chooses new nodes. In this case, the pods that are missing because the present nodes
+    are full are also added (see `missing_pod`).
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)

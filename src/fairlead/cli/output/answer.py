@@ -310,8 +310,8 @@ def _workloads(
     The rows of harmed workloads come first, and get lines before most other sections. Harmed
     workloads whose rows do not fit are named below the table. `untouched` is the number of
     workloads that the change does not affect. Some of these workloads are single pods; `single`
-    maps each sort of single pods to their number. `has_seeds` is set if the answer also has rows
-    about seeds. These rows then get lines first.
+    maps each sort of single pods to their number. `has_seeds` is set if the answer also has a
+    section about seeds. If so, this section gets lines before the rows of harmed workloads.
     """
     columns = (
         TableColumn("WORKLOAD", is_name=True),
@@ -425,7 +425,10 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
 
 
 def _has_pods_on_newly_cordoned_nodes(answer: WhatIfAnswer) -> bool:
-    """Return whether such a node has a pod that is neither static nor of a DaemonSet."""
+    """Return whether a node that only the change cordons has a pod that could run elsewhere.
+
+    Static pods and pods of DaemonSets cannot run on another node.
+    """
     before = {node.name for node in answer.without.nodes if node.unschedulable}
     return any(
         not pod.belongs_to_node
@@ -538,7 +541,8 @@ def _with_remark(error: ObjectError, *, is_additional: bool) -> str:
 def _refused_workloads(answer: WhatIfAnswer, *, has_details: bool) -> Section:
     """Return the section of the workloads whose next pods would be refused.
 
-    If there is only one, the verdict or a note says the same.
+    If there is only one such workload, the section is empty unless `has_details` is set, because
+    the verdict or a note names the workload.
     """
     found = answer.effect.refused_workloads
     columns = (
@@ -610,8 +614,8 @@ def _notes(answer: WhatIfAnswer) -> Section:
 def _next_steps(steps: Sequence[NextStep]) -> Section:
     """Return the section that suggests what to do next.
 
-    If the options or the command of the first step are long, the complete step needs two rows. If
-    the section has only one row, it shows only the words of this step.
+    The first step needs two rows if its options or its command are long. If the section then has
+    only one row, the row contains the words of the step, but neither its options nor its command.
     """
     is_long = any(len(one.code) > CODE_MAX for one in steps[:1])
 

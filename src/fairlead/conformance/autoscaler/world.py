@@ -76,8 +76,8 @@ class FleetWorld:
     def __init__(self, case: Json, *, live: bool) -> None:
         """Build the cluster of `case` at t = 0.
 
-        If `live` is False, nothing else acts: pods are neither bound nor replaced, new machines do
-        not register, and disruption budgets keep the status that the case states.
+        If `live` is False, only the autoscaler acts: pods are neither bound nor replaced, new
+        machines do not register, and disruption budgets keep the status that the case states.
         """
         self._live = live
         self.now_ms = 0

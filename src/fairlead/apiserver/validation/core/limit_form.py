@@ -94,9 +94,10 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield errors for wrong types, impossible amounts, opposite scopes and unknown operators.
+    """Yield the errors of the ResourceQuota `obj`.
 
-    `obj` is a ResourceQuota.
+    Types, amounts and operators are checked. Two scopes that no pod can have together, such as
+    Terminating and NotTerminating, are also an error.
     """
     problem = _wrong_type(obj, _Quota)
     if problem is not None:

@@ -54,9 +54,10 @@ def check_owners(meta: ObjectMeta) -> Causes:
 
 
 def _controller_problems(controllers: Iterable[str]) -> Iterator[str]:
-    """Yield, for each owner, the error text of its field `controller`; "" if it is valid.
+    """Yield an error text for each owner after the first that is a controller; "" for all others.
 
-    `controllers` are the kind and name of each owner, or "" for an owner that is no controller.
+    `controllers` contains a text for each owner: its kind and name if the owner is a controller,
+    and "" if it is not.
     """
     first = ""
     for one in controllers:
@@ -107,7 +108,10 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
 
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
-    """Yield an error for a negative generation, unless the server sets it for this kind."""
+    """Yield an error for a negative generation.
+
+    Nothing is checked if the server sets the generation of objects of this kind.
+    """
     if not kind.has_generation:  # The server sets the generation of all other kinds.
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 

@@ -176,7 +176,7 @@ def _by_original(outage: OutageRecorder, pods: Mapping[str, PodEnd]) -> dict[str
     """Return `pods`, each keyed by the first pod in its replacement chain; see `Replacements`.
 
     If several pods have the same key, one that is not terminating takes precedence. If no node has
-    failed, nothing reads the result, so it is empty.
+    failed, the result is not needed, and is empty.
     """
     if not outage.failed_nodes:
         return {}  # nothing reads them

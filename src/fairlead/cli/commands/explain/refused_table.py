@@ -1,6 +1,6 @@
 """Prints infeasible nodes: a table with a row for each node, or an item for each reason.
 
-There are items if there are many nodes or if the rows are too long for the width of the console:
+Items are printed if there are many nodes, or if the rows are too long for the console. An item:
 
     9 nodes: ip-10-0-28-148.eu-central-1.compute.internal and 8 more
       refused by: NodeResourcesFit

@@ -343,7 +343,7 @@ def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) ->
 
 
 def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:
-    """Return `snapshot`, or, if it has no pods, a copy with the pods that its workloads need.
+    """Return `snapshot`; if it has no pods, return a copy with the pods that its workloads need.
 
     A simulation creates these pods, and a note about them is printed on standard error. The
     simulation has no metrics, so it cannot compute the status of HorizontalPodAutoscalers. The
@@ -435,9 +435,9 @@ def print_explanation(
 ) -> None:
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
-    Otherwise, a long list of feasible nodes is cut. In a long list of infeasible nodes, nodes with
-    the same reason share an item. `arguments` are the arguments for `fairlead whatif` that name the
-    same cluster and the scheduler's configuration.
+    If `all_nodes` is not set, a long list of feasible nodes is cut off. In a long list of
+    infeasible nodes, nodes with the same reason share an item. `arguments` are the arguments for
+    `fairlead whatif` that name the same cluster and the scheduler's configuration.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation

@@ -114,7 +114,7 @@ def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
 
 
 def _correction(pod: Pod, cluster: Cluster) -> SelectorCorrection | None:
-    """Return the correction of the typing errors in the node selector of `pod`, if there are any.
+    """Return the correction of the typing errors in the node selector of `pod`, or None.
 
     The scheduler does not know which entries of the nodeSelector a RuntimeClass has added, so the
     nodeSelector of a pod with a RuntimeClass is not corrected.

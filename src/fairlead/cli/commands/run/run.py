@@ -195,8 +195,8 @@ def run_controllers(request: RunRequest) -> int:
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
     """Return the component name for events about the Lease.
 
-    The name is the schedulerName of the first profile. If `controllers` contains no scheduler, it
-    is `kube-controller-manager`.
+    The name is the schedulerName of the first profile. If `controllers` contains no scheduler, the
+    name is `kube-controller-manager`.
 
     upstream: cmd/kube-scheduler/app/options/options.go: Config
     """

@@ -178,7 +178,7 @@ class _Files:
 
 
 def _files(named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
-    """Return the file for each result: the file that an option names, or else the scenario's.
+    """Return the file for each result: the file in an option, or else the file in the scenario.
 
     Raises InputError.
     """
@@ -211,9 +211,10 @@ def _require_distinct(
 
 
 def _refuse_foreign_files(path: str, named: Outputs) -> None:
-    """Raise InputError if the scenario writes outside the current directory or over a user's file.
+    """Raise InputError if an output file that the scenario names must not be written.
 
-    A scenario may come from an untrusted source.
+    The scenario must not name a file outside the current directory, or an existing file that
+    Fairlead did not write, because a scenario may come from an untrusted source.
     """
     here = Path.cwd().resolve()
     for name, text in structs.asdict(named).items():

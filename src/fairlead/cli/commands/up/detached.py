@@ -199,7 +199,7 @@ def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
 
 
 def _not_running(name: str) -> str:
-    """Return the message that the cluster `name` does not run, and how to end others."""
+    """Return a message: the cluster `name` does not run; these commands end the other clusters."""
     others = [each for each in _names() if running_cluster(each) is not None]
     if not others:
         return f"no {_titled(name)} runs in the background"

@@ -70,7 +70,7 @@ def user_of(text: str) -> User:
 
 
 def require_own_contexts(users: Iterable[User], cluster: str) -> None:
-    """Raise InputError if the context of one of `users` has the name of the administrator's.
+    """Raise InputError if the context of a user has the name of the administrator's context.
 
     `cluster` is the name of the cluster and of the administrator's context.
     """

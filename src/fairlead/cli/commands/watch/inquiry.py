@@ -202,9 +202,10 @@ class Inquiry:
             return Answer(question, self.read_at, error="fairlead whatif printed no answer")
 
     def _with_arguments(self, output: bytes) -> bytes:
-        """Return the JSON text `output`, in which commands name the cluster instead of the file.
+        """Return the JSON text `output`, with commands that read the cluster.
 
-        The file is the temporary snapshot file, so a user could not run commands that name it.
+        The commands in `output` read the temporary snapshot file. A user could not run such a
+        command.
         """
         path = shlex.quote(str(self._snapshot))
         path_json, arguments_json = (

@@ -114,7 +114,7 @@ def _refuse_unknown_options(path: str, field: str, question: Question) -> None:
 def _refuse_unreadable_files(path: str, field: str, question: Question) -> None:
     """Raise InputError if an input file of `question` cannot be read.
 
-    Without this check, the file would be missed only after the first read of the cluster.
+    Without this check, the error would be reported only after the first read of the cluster.
     """
     what = f"question {question.name}"
     for option, value in _values(question.words):

@@ -33,8 +33,8 @@ def junit_report(suites: Sequence[JunitSuite]) -> bytes:
     """Return XML in UTF-8 with a test suite for each answer, and a test case for each condition.
 
     A test case fails if its condition is true, because --fail-on then makes the command fail. The
-    message of the failure is the first part of the condition's evidence; its text is the whole
-    evidence. An answer without conditions has one test case, which passes.
+    message of the failure is the first part of the condition's evidence. The text of the failure is
+    the whole evidence. An answer without conditions has one test case, which passes.
     """
     elements = [_suite(one) for one in suites]
     if len(elements) == 1:

@@ -189,9 +189,9 @@ def table_section(
 
 
 def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:
-    """Return the first `count` rows, or all rows if there are only `count` + 1.
+    """Return the first `count` rows; if there are `count` + 1 rows, return all of them.
 
-    The last row takes no more space than the line "1 more" would.
+    Otherwise, the line "1 more" would take the place of the last row.
     """
     return rows if len(rows) <= count + 1 else rows[:count]
 

@@ -199,8 +199,8 @@ def _without_pod(why: str) -> str:
 def _condensed(why: str) -> str:
     """Return Karpenter's reason `why`; if all pods in it have the same error, return one error.
 
-    Karpenter names at most five pods and counts the others without their errors. This number is
-    left out, because it would separate nodes with the same reason.
+    Karpenter names at most five pods, each with its error, and adds the number of further pods. The
+    result leaves out this number, because nodes are grouped by their reasons.
     """
     errors = set(_POD_AND_WHY.findall(why)) if why.startswith(_UNSCHEDULED) else set[str]()
     return f"{_UNSCHEDULED}: {errors.pop()}" if len(errors) == 1 else why

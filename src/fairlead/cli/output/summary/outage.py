@@ -191,7 +191,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
 
 
 def _slowdown(found: OutageOutcome, line: RateLine) -> str:
-    """Return why the rate was low at the last taint of `line`; "" if the rate was normal."""
+    """Return why the eviction rate was low at the last taint of `line`; "" if it was normal."""
     changes = (one for one in found.zones if one.zone == line.zone and one.at <= line.last)
     last = max(changes, key=lambda one: one.at, default=None)
     if last is None or last.state != ZoneState.PARTIAL_DISRUPTION:
@@ -215,7 +215,10 @@ def _evictions(found: OutageOutcome, start: Instant) -> str:
 
 
 def _recovery(found: OutageOutcome, start: Instant) -> str:
-    """Return a sentence about the return of the pods, after a space; "" if there were no pods."""
+    """Return a space and a sentence that says when the pods of failed nodes were back.
+
+    Returns "" if the failed nodes had no pods.
+    """
     if not found.concerned:
         return ""
     if found.first_back_at is None or found.last_back_at is None:

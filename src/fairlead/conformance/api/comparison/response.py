@@ -42,8 +42,9 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
 
     Returns None if there is no mismatch. Also returns None if the recorded server did not respond
     or was not ready yet. Of a setup step, only the success or failure is compared. A failure is no
-    mismatch if the step also failed in the recording, or if its object exists already. The path of
-    the mismatch is NOT_SERVED if the tested server does not support protobuf for a request.
+    mismatch if the step also failed in the recording, or if the object that the step creates
+    already exists. The path of the mismatch is NOT_SERVED if the tested server does not support
+    protobuf for a request.
 
     Recordings contain placeholders for values that differ from run to run, such as uids. A
     placeholder without a value in `agreement` gets the value in `answer`.

@@ -465,8 +465,8 @@ class ClusterAutoscaler:
     def is_working(self, now: Instant) -> bool:
         """Return whether the autoscaler may still change the cluster if nothing else happens.
 
-        The later removal of nodes that have not been unneeded for long enough does not count (see
-        `removal_times`).
+        If nodes have not been unneeded for long enough, their later removal does not count as a
+        change (see `removal_times`).
         """
         autoscaler, options = self.autoscaler, self._options
         context = autoscaler.context

@@ -154,7 +154,7 @@ class Listers:
         """Return `pod` as the snapshot contains it: bound to its node or its nominated node.
 
         Returns None if the pod is terminal or expendable, or if --allowed-scheduler-names leaves
-        out its scheduler. Also returns None if the pod is unbound and is terminating or has no
+        out its scheduler. Also returns None for an unbound pod that is terminating or has no
         nominated node.
         """
         if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):

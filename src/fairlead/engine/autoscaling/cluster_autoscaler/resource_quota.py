@@ -46,9 +46,9 @@ def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
 class TotalLimit(Struct, frozen=True):
     """The maximum amount of one resource in the cluster, and the amount that all nodes have.
 
-    `flag` is the flag that sets the maximum; for GPUs, the GPU type follows. Amounts are numbers of
-    cores, bytes of memory, or numbers of GPUs. `of_new_node` is the amount of a new node, by node
-    group. `unit` is the unit of the flag: core, GiB or GPU.
+    `flag` is the flag that sets the maximum; for GPUs, the text also contains the GPU type. Amounts
+    are in cores, bytes or GPUs. `of_new_node` maps each node group to the amount that a new node of
+    the group has. `unit` is the unit of the flag: core, GiB or GPU.
     """
 
     flag: str

@@ -192,10 +192,10 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
 def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
     """Yield the errors of one use of a claim by a container, and count the use in `seen`.
 
-    If `request` is "", the container uses the whole claim `name`; otherwise it uses only that
-    request of the claim. The key `name` of `seen` counts the uses of the whole claim. The key
-    `name/request` counts the uses of that request. The key `name/` counts the different requests of
-    the claim that are used.
+    If `request` is "", the container uses the whole claim `name`. Otherwise, the container uses
+    only the request `request` of the claim. The key `name` of `seen` counts the uses of the whole
+    claim. The key `name/request` counts the uses of that request. The key `name/` counts the
+    different requests of the claim that are used.
     """
     key = f"{name}/{request}" if request else name
     if request:
@@ -275,7 +275,7 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Yield errors for containers without a name or image; kubelets need both to start them."""
+    """Yield an error for each missing name or image; a kubelet needs both to start a container."""
     for index, container in enumerate(containers):
         if not container.name:
             yield required(f"{field}[{index}].name")

@@ -114,8 +114,8 @@ def _check_node_selector(before: Json, after: Json) -> Causes:
 def _check_node_affinity(before: Json, after: Json) -> Causes:
     """Yield the errors of a change of the required node affinity.
 
-    If `before` has terms, none may be added or removed. Requirements may be appended to a term that
-    is not empty. No other change of a term is allowed.
+    If `before` has terms, no terms may be added or removed. Requirements may be appended to a term
+    that is not empty. No other change of a term is allowed.
     """
     # upstream: validation.go:validateNodeAffinityMutation
     field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"

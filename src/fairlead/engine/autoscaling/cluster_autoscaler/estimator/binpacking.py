@@ -41,7 +41,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class BinpackingEstimate(Struct, frozen=True):
-    """The result of an estimation: the placed `pods` in order, and the number of `nodes` they use.
+    """The result of an estimation: the placed `pods` in order, and the number of used `nodes`.
 
     As in upstream, `nodes` also counts an existing node on which a pod was placed.
     """
@@ -91,7 +91,8 @@ class _Packing(Struct):
     def _place_round_robin(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
         """Place `pods` one by one on the added `nodes`; return the number of pods placed.
 
-        This is step (a) of the module's docstring: it stops at the first pod that fits no node.
+        Placement ends at the first pod that fits no node. This is step (a) of the module's
+        docstring.
         """
         if not nodes.pods:
             return 0

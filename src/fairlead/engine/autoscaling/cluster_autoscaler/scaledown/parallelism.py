@@ -39,8 +39,8 @@ class CroppedNodes(Struct):
 class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
-    The first group that must be deleted as a whole may exceed the budget if any budget is left.
-    Without this exception, a group that is larger than the budget would wait forever.
+    If any budget is left, the first group that must be deleted as a whole may exceed the budget.
+    Otherwise, a group that is larger than the whole budget would wait forever.
     """
 
     all: int
