@@ -47,7 +47,7 @@ class WebhookClientConfig(Struct, frozen=True):
     def _endpoint(self, storage: Storage) -> tuple[str, WebhookAnswer | None]:
         """Return (URL of the webhook, None), or (URL, answer) if the webhook's Service is missing.
 
-        The answer states this failure.
+        The answer states that the Service is missing.
         """
         if self.config.get("url"):
             return str(self.config["url"]), None

@@ -38,9 +38,8 @@ TIMESTAMP_MAX: Final = 253_402_300_800 * NANOS - 1
 def integer_of(text: str) -> int:
     """Return the integer in `text`, which is decimal or, after `0x`, hexadecimal.
 
-    Python refuses to convert very long decimals. Therefore the result for a decimal with more than
-    20 significant digits is not its value, but some integer outside of the ranges of CEL's int and
-    uint.
+    Python refuses to convert very long decimals. Therefore, for a decimal with more than 20
+    significant digits, the result is some other integer outside the ranges of CEL's int and uint.
     """
     if "x" in text:
         return int(text, 16)

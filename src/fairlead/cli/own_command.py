@@ -15,7 +15,7 @@ ANSWER_SECONDS_MAX: Final = 600
 class Completed:
     """The exit code and standard output of a command.
 
-    `error` is the last line of its stderr, or "failed" if it wrote nothing there.
+    `error` is the last line that the command wrote to stderr, or "failed" if there is no such line.
     """
 
     code: int

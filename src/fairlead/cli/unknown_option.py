@@ -80,7 +80,7 @@ def option_hint(
 
 
 def _way(command: str, option: str) -> str:
-    """Return how a user of `command` can do what other commands do with `option`, or ""."""
+    """Return how a user of `command` can do what other commands do with `option`; "" if unknown."""
     if command in _PLANS and option == "--apply":
         return _INSTEAD_OF_APPLY
     return ""

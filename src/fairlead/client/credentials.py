@@ -198,8 +198,8 @@ class Credentials:
         While refusals repeat, each pause is twice as long as the previous one, up to
         EXEC_PAUSE_SECONDS.
 
-        Returns False if there are no files with credentials, and no plugin can run: there is none,
-        or the pause prevents another run.
+        Returns False if there are no files with credentials, and no plugin can run: there is no
+        plugin, or the pause prevents another run.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO

@@ -179,8 +179,8 @@ class Kubeconfig:
 def kubeconfig_paths(path: str = "") -> list[str]:
     """Return the kubeconfig files to read: `path`, or the files in $KUBECONFIG, or ~/.kube/config.
 
-    Files in $KUBECONFIG that do not exist are left out. If `path` is given, it is not checked.
-    Otherwise, raises ConnectionConfigError if none of the files exists.
+    Files in $KUBECONFIG that do not exist are left out. If `path` is given, it is not checked. If
+    `path` is "" and none of the files exists, raises ConnectionConfigError.
     """
     # upstream: client-go/tools/clientcmd/loader.go:NewDefaultClientConfigLoadingRules
     if path:

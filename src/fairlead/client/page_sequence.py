@@ -10,7 +10,7 @@ EMPTY_PAGES_MAX: Final = 100
 
 
 class PageSequence:
-    """The pages of one list so far; `add` detects that the list has no end.
+    """The pages of one list so far; `add` detects a list without end.
 
     client-go has no such check, and would request pages forever.
     """

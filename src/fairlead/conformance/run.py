@@ -125,17 +125,17 @@ def run(  # noqa: PLR0913 - a command's options
     shown: int = SHOWN_PER_FILE,
     judged_by: CaseKind | None = None,
 ) -> int:
-    """Replay `files` and print the result; return 0 if no case differs, 1 if one does.
+    """Replay `files` and print the result; return 1 if a case differs, and 0 if no case differs.
 
     Returns 2 if the kind is unknown or if there is no case to replay. Also returns 2 if a file is
     missing or is not a case file of this kind. `only` is a shell pattern of case names. `shown` is
     the largest number of mismatches to print per file. `say` and `complain` print a line. By
     default, `say` prints it to standard output, and `complain` to standard error.
 
-    The CaseKind `judged_by` replays the cases. If it is None, an entry for `kind` replays them, and
-    `defects` selects this entry. "upstream" selects the entry in KINDS, which reproduces upstream's
-    defects. "fixed" selects the entry in CORRECTED_KINDS, which uses Fairlead's defaults. With
-    "fixed", the cases that depend on a corrected defect are also printed.
+    The CaseKind `judged_by` replays the cases. If `judged_by` is None, an entry for `kind` replays
+    the cases, and `defects` selects this entry. "upstream" selects the entry in KINDS, which
+    reproduces upstream's defects. "fixed" selects the entry in CORRECTED_KINDS, which uses
+    Fairlead's defaults. With "fixed", the cases that depend on a corrected defect are also printed.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

@@ -1,7 +1,7 @@
 """Validates, for simulations, the kinds that few simulations contain or change.
 
-This module imports many others. Therefore the module `simulation` imports it only when it validates
-one of these kinds.
+This module imports many other modules. Therefore the module `simulation` imports this module only
+to validate an object of these kinds.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _check_policies(behavior: Json) -> Iterator[Cause]:
 
 
 def _check_volume_affinity(affinity: VolumeNodeAffinity | None) -> Iterator[Cause]:
-    """Yield the errors of `affinity`; label values are not checked, as in a stored volume."""
+    """Yield the errors of `affinity`. Label values are not checked."""
     if affinity is not None and affinity.required is not None:
         yield from check_node_selector(
             "spec.nodeAffinity.required", affinity.required, strict=False

@@ -247,10 +247,10 @@ def defaulted(kind: Kind, obj: Json) -> Json:
 
 
 def defaulted_update(kind: Kind, old: Json, new: Json) -> Json:
-    """Return `new`, an update of the stored object `old`, as `defaulted` does. Raises ApiError 400.
+    """Return `new`, an update of the stored object `old`, with the defaults that simulations need.
 
-    A Node with the status of `old` is returned as it is: all defaults of a Node are in its status,
-    and an update changes no status.
+    If `new` is a Node with the same status as `old`, it is returned unchanged, because all defaults
+    of a Node are in its status. Raises ApiError 400 for a field of the wrong type.
     """
     changed = _without_known_status(kind, old, new)
     if changed is new:

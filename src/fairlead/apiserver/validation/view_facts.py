@@ -1,9 +1,10 @@
 """view_facts: finds unknown enum values, numbers out of bounds and malformed times in views.
 
-Without this check, an unknown value would silently count as a known one. For example, a StatefulSet
-with the misspelled `podManagementPolicy: parallel` would be treated as if it had `OrderedReady`.
-The allowed values and bounds of a field are facts (`api/facts.py`), found through the schema of the
-kind. The schema also says which strings are times.
+A view is an object that was decoded to the Python type of its kind. Without this check, an unknown
+value would silently count as a known one. For example, a StatefulSet with the misspelled
+`podManagementPolicy: parallel` would be treated as if it had `OrderedReady`. The allowed values and
+bounds of a field are facts (`api/facts.py`), found through the schema of the kind. The schema also
+says which strings are times.
 
 Empty strings and zeros are not checked, because in a view they may stand for absent fields. In a
 status, only times are checked. Controllers recompute the numbers of a status. A newer Kubernetes

@@ -91,11 +91,11 @@ def _is_quantifier(node: Comprehension) -> bool:
 
 
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
-    """Return (condition, list or call) of a loop that adds to its accumulator.
+    """Return (condition, addition) of a loop that adds to its accumulator.
 
     A round of the loop adds something only if the condition is true. The condition is None if every
-    round adds something. The list or call computes what a round adds. For `exists_one`, which adds
-    the number 1, the second part of the result is None.
+    round adds something. The addition is a list or a call that computes what a round adds. For
+    `exists_one`, which adds the number 1, the addition is None.
     """
     step = node.step
     test: Node | None = None

@@ -281,9 +281,9 @@ class _Parser:
         """Report the next token, which cannot begin an operand, and recover.
 
         If the token after the reported token begins an operand, skip the reported token and return
-        None. Otherwise,
-        skip tokens until the next token may follow an operand, and return a placeholder for the
-        operand. Raises _StopParsingError if the token after the reported one has a kind in `also`.
+        None. Otherwise, skip tokens until the next token may follow an operand, and return a
+        placeholder for the operand. Raises _StopParsingError if the token after the reported one
+        has a kind in `also`.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:

@@ -14,8 +14,8 @@ LISTEN: Final = "--listen"
 def listen_address(text: str, *, beyond_loopback: bool) -> Address:
     """Return the address in `text`.
 
-    Raises InputError if the address is invalid. Raises it also if other machines can reach the
-    address and `beyond_loopback` is False.
+    Raises InputError if the address is invalid, or if other machines can reach the address and
+    `beyond_loopback` is False.
     """
     try:
         address = parse_address(text)

@@ -57,7 +57,7 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function like the one that the property `logging` returns; never return None.
+        """Return a function like the one in the property `logging`, even if logging is off.
 
         If neither --log-level nor -v is given, the function's reporter logs only errors and
         warnings. `write` receives each line and its time; by default, lines are written to standard

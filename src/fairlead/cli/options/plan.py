@@ -65,7 +65,8 @@ PRESENT_DEFAULTS: Final = PresentOptions()
 class PlanChangeOptions:
     """The options for a change of the cluster before a plan, named as in ClusterChange.
 
-    The options mean the same as those of fairlead whatif. Each command has its own --namespace.
+    The options have the same meaning as in fairlead whatif. --namespace is not one of them, because
+    each command declares this option itself.
     """
 
     apply: Annotated[

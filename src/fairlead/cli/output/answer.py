@@ -541,8 +541,8 @@ def _with_remark(error: ObjectError, *, is_additional: bool) -> str:
 def _refused_workloads(answer: WhatIfAnswer, *, has_details: bool) -> Section:
     """Return the section of the workloads whose next pods would be refused.
 
-    If there is only one such workload, the section is empty unless `has_details` is set, because
-    the verdict or a note names the workload.
+    If there is only one such workload and `has_details` is not set, the section is empty. The
+    verdict or a note then names the workload.
     """
     found = answer.effect.refused_workloads
     columns = (

@@ -9,5 +9,5 @@ from fairlead.whatif.report import ReportData, encode_report
 
 
 def write_report(path: Path, data: ReportData) -> None:
-    """Write the report on `data` to `path`; if this raises OSError, the old content remains."""
+    """Write the report on `data` to `path`; if an OSError is raised, the old content remains."""
     write_atomically(path, encode_report(data))

@@ -161,7 +161,7 @@ class ListWatch:
 
     @contextmanager
     def _slow_timer(self) -> Iterator[asyncio.TimerHandle]:
-        """Yield a timer that reports a slow list; it is cancelled at the end of the context."""
+        """Yield a timer that reports a slow list; the end of the `with` block cancels the timer."""
         timer = asyncio.get_running_loop().call_later(self._slow_seconds, self._list_is_slow)
         try:
             yield timer

@@ -70,9 +70,9 @@ def decide_timeline(case: Json) -> Json:
 class _Timeline(Scene):
     """A scene in which NodeClaims become nodes and pods are bound.
 
-    `_requests` maps the name of each NodeClaim that the timeline created to the NodeClaimRequest
-    for which it was created. `_targets` maps the pods of the latest provisioning pass to the names
-    of their nodes or NodeClaims.
+    The keys of `_requests` are the names of the NodeClaims that the timeline created. The values
+    are the NodeClaimRequests for which the NodeClaims were created. `_targets` maps the pods of the
+    latest provisioning pass to the names of their nodes or NodeClaims.
     """
 
     def __init__(self, case: Json) -> None:

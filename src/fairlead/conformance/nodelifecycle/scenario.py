@@ -1,9 +1,9 @@
 """The scenario of a recorded node timeline: objects, script, and scripted kubelets.
 
-A running kubelet renews its lease and posts its status periodically. Each has a recorded period and
-a recorded phase, which is the time of the first action. For example, with the phase 3 s and the
-period 10 s, the lease is renewed at 3 s, 13 s, 23 s and so on. A posted status contains only
-conditions.
+A running kubelet renews its lease and posts its status periodically. Each of these two actions has
+a recorded period and a recorded phase, which is the time of the first action. For example, with the
+phase 3 s and the period 10 s, the lease is renewed at 3 s, 13 s, 23 s and so on. A posted status
+contains only conditions.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ class TimelineWorld:
         return outcome
 
     def _other_pod(self, bind: Bind) -> CommandFailed | None:
-        """Return a failure of `bind` if its pod was replaced by one with another uid, else None."""
+        """Return a failure of `bind` if a pod with another uid has replaced its pod, else None."""
         pod = self.store.find(POD, bind.pod.namespace, bind.pod.name)
         if pod is None or pod["metadata"]["uid"] == bind.pod.uid:
             return None

@@ -1,5 +1,7 @@
 """Checks single fields against the facts in `api/data/facts`, with upstream's error texts.
 
+For example, the facts about a field say which values are allowed and whether the field is required.
+
 The validators of each API group call these checks in upstream's order, because kubectl prints the
 errors in that order.
 

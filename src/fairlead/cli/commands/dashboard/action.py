@@ -68,8 +68,8 @@ class Actions:
     async def change_node(self, body: Any) -> Json:
         """Cordon, uncordon, drain, stop or start a node.
 
-        Raises ValidationError for a bad body or a refused request, ApiError if the change cannot be
-        stored.
+        Raises ValidationError for a bad body or a refused request, and ApiError if the change
+        cannot be stored.
         """
         change = msgspec.convert(body, _NodeChange)
         path = f"/api/v1/nodes/{quote(change.node, safe='')}"

@@ -53,11 +53,10 @@ def print_refused(
 ) -> bool:
     """Print a row for each node, or an item for each reason; return whether nodes are left out.
 
-    Reasons are printed in three cases: there are more than `rows_max` nodes, all nodes have the
-    same reason and remedy, or the rows are too long for the console. An item names at most
-    NAMES_MAX nodes. If `rows_max` is None, there is always a row or an item for each node.
-    `columns` contains a heading for each cell of `RefusedNode.why` and, if the nodes have remedies,
-    a heading for the remedies.
+    Items are printed in three cases: there are more than `rows_max` nodes, all nodes have the same
+    reason and remedy, or the rows are too long for the console. An item names at most NAMES_MAX
+    nodes. If `rows_max` is None, each node has its own row or item. `columns` contains a heading
+    for each cell of `RefusedNode.why` and, if the nodes have remedies, a heading for the remedies.
     """
     if not rows:
         return False

@@ -320,7 +320,7 @@ def _starts_option(request: ExplainRequest) -> str:
 
 
 def _print_starts(starts: StartTimes | None) -> None:
-    """Print `starts`, or why they are not estimated.
+    """Print the start times in `starts`, or why they are not estimated.
 
     Print nothing if no pod of the explained object waits.
     """

@@ -21,7 +21,7 @@ SERVICE: Final = "fairlead"
 
 
 class OtlpExporter:
-    """A SpanExporter. Used as a context manager, it sends the remaining spans at the end."""
+    """A SpanExporter; at the end of its `with` block, the remaining spans are sent."""
 
     def __init__(self, endpoint: str, log: Callable[[str], None]) -> None:
         """Send spans to the collector at `endpoint`, a base URL without the path /v1/traces.

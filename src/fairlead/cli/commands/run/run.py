@@ -327,9 +327,9 @@ def run_shadow(request: RunRequest) -> int:
 
 
 def _config_document(request: RunRequest) -> Document | None:
-    """Return the content of --config, which is read only once because it may be a pipe.
+    """Return the content of the file --config, or None without --config. Raises InputError.
 
-    Raises InputError.
+    The file is read only once, because it may be a pipe.
     """
     return None if request.config is None else read_one(request.config, KIND)
 

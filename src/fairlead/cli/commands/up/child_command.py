@@ -33,7 +33,10 @@ class ChildCommand:
 
     @property
     def exit_code(self) -> int:
-        """The command's exit code, after waiting for its end; SUCCESS if there is no command."""
+        """The exit code of the command, or SUCCESS if there is no command.
+
+        Waits until the command has ended.
+        """
         if self._process is None:
             return exit_code.SUCCESS
         code = self._process.wait()

@@ -273,7 +273,7 @@ def _is_locked_by_us(state: int) -> bool:
 
 
 def _read(state: int, name: str) -> DetachedCluster | None:
-    """Return the content of the state file, which a cluster `name` has locked.
+    """Return the content of the state file, which the cluster `name` has locked.
 
     Returns None if the file is empty: the cluster is not ready yet. Raises InputError if the file
     is damaged.

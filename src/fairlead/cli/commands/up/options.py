@@ -106,8 +106,8 @@ class UpOptions:
     def _check_files(self) -> None:
         """Raise InputError if an output would overwrite a file that must not be replaced.
 
-        Raise it also if a file of --data-dir is not a regular file, and if --accept-loss,
-        --keep-time or --audit-level lacks an option that it needs.
+        Also raise InputError if a file of --data-dir is not a regular file, or if --accept-loss,
+        --keep-time or --audit-level is given without another option that it needs.
         """
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")

@@ -271,8 +271,8 @@ def _data_dir(options: UpOptions, now: datetime) -> DataDir:
     The CA, the keys and the users are read from the data directory, which is created if it does not
     exist. If no option names a data directory, the CA, the keys and the users are newly created,
     and not stored. In both cases, the result has the further users that `options` name. Raises
-    InputError if the data directory cannot be used, or if one of its users has the name of the
-    administrator.
+    InputError if the data directory cannot be used, or if a user in the data directory has the name
+    of the administrator.
     """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)
@@ -395,7 +395,7 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
 def _with_stages(config: KubeletConfig, snapshot: Snapshot) -> KubeletConfig:
     """Return `config` with the delays of the KWOK Stages in `snapshot`, and print a notice.
 
-    If a Stage cannot be simulated, the notice says why all of them have no effect.
+    If a Stage cannot be simulated, none of the Stages has an effect, and the notice says why.
     """
     stages = [one for one in samples(snapshot.manifests) if is_stage(one)]
     if not stages:

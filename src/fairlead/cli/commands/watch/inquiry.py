@@ -202,10 +202,10 @@ class Inquiry:
             return Answer(question, self.read_at, error="fairlead whatif printed no answer")
 
     def _with_arguments(self, output: bytes) -> bytes:
-        """Return the JSON text `output`, with commands that read the cluster.
+        """Return the JSON text `output`, with commands that a user can run.
 
-        The commands in `output` read the temporary snapshot file. A user could not run such a
-        command.
+        The commands in `output` read a temporary snapshot file. In the result, these commands read
+        the cluster instead.
         """
         path = shlex.quote(str(self._snapshot))
         path_json, arguments_json = (

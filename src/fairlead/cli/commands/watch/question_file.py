@@ -54,7 +54,7 @@ class _Questions(StrictForm, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question; `words` are the options of `fairlead whatif` that ask it, with their values."""
+    """A question; `words` are the options of `fairlead whatif` for the question, with values."""
 
     name: str
     words: tuple[str, ...]

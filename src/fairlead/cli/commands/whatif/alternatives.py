@@ -122,7 +122,8 @@ def answer_alternatives(
 ) -> list[Alternative]:
     """Answer every alternative, in the order of the options. Raises InputError.
 
-    `snapshots` are the dump and the dump of --against-snapshot, if it is given.
+    `snapshots` contains the dump and, if --against-snapshot is given, the dump that this option
+    names.
 
     `asked` contains the change and the flags that are given outside of --change. `conditions`
     already contain the settings of these flags.

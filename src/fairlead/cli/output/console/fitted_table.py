@@ -52,8 +52,8 @@ class TableColumn:
 class FittedTable:
     """A table of columns and rows.
 
-    `styles` contains the style of each row in rich's syntax. Rows without a style are plain. A
-    column with only empty cells is not printed. The first column is always printed.
+    `styles` contains the style of each row in rich's syntax. Rows without a style are plain. The
+    first column is always printed. Any other column is not printed if all its cells are empty.
     """
 
     columns: Sequence[TableColumn]

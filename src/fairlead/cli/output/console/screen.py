@@ -147,8 +147,8 @@ def _narrow_words(sections: Sequence[Section], rows: Sequence[int], width: int) 
 def _not_shown(titles: Sequence[str], narrow: str, width: int) -> str:
     """Return the text about the sections `titles`, of which no row is printed.
 
-    The text names as many titles as fit in `_LAST_LINES` lines, but at least one. `narrow` is
-    added.
+    The text names as many titles as fit in `_LAST_LINES` lines, but at least one. The sentence
+    `narrow` follows.
     """
     for most in range(len(titles), 0, -1):
         others = len(titles) - most
@@ -191,7 +191,7 @@ def table_section(
 def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:
     """Return the first `count` rows; if there are `count` + 1 rows, return all of them.
 
-    Otherwise, the line "1 more" would take the place of the last row.
+    A line that says "1 more" would take as much space as the last row.
     """
     return rows if len(rows) <= count + 1 else rows[:count]
 

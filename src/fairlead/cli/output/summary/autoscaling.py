@@ -151,7 +151,7 @@ def _totals(outcome: AutoscalingOutcome, start: Instant) -> str:
 
 
 def _when(transitions: Sequence[NodeTransition], start: Instant, *, came: bool) -> str:
-    """Return when nodes were added (`came`) or removed, as text; "" if no node was.
+    """Return when nodes were added (`came`) or removed, as text; "" if there are no such nodes.
 
     The text contains the first and the last time, relative to `start`: ` after 1m00s to 2m00s`.
     """

@@ -68,7 +68,7 @@ def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tup
 
 
 def _has_same_amounts(one: QueueAllocation | None, other: QueueAllocation | None) -> bool:
-    """Return whether two states of a queue differ at most in the time of the session."""
+    """Return whether two states of a queue are equal, apart from the time of the session."""
     return one is not None and other is not None and one == replace(other, at=one.at)
 
 

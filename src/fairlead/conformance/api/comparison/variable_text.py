@@ -39,7 +39,7 @@ _QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 
 
 def is_generated(path: str, recorded: str, found: str) -> bool:
-    """Return whether `path` is a generated field, and both texts have the form of its values."""
+    """Return whether `path` is the path of a generated field and both texts have its form."""
     form = next((form for member, form in _PRINTED if path.endswith(member)), None)
     return form is not None and all(form.fullmatch(text) for text in (recorded, found))
 

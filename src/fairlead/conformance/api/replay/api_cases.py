@@ -69,11 +69,11 @@ class ApiCases(Struct, frozen=True):
         return self.run(line)
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """Replay the case on one server after another until it agrees with one.
+        """Replay the case on one server after another, until the case agrees with a server.
 
-        Return the mismatches on this server. If the case agrees with no server, return the
-        mismatches on the first server. A case agrees with a server if all its mismatches on this
-        server have the path NOT_SERVED.
+        Return the mismatches on the server with which the case agrees. If the case agrees with no
+        server, return the mismatches on the first server. A case agrees with a server if all its
+        mismatches on this server have the path NOT_SERVED.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):

@@ -1,9 +1,9 @@
 """RecordedKubelet: writes pod statuses like the script that replaced kubelets in the recordings.
 
-A bound pod is ContainerCreating almost immediately. After another 0.2 s, it enters the state that
-its annotation `golden/behavior` names. If it has no such annotation, it runs, and it succeeds a
-second later if its restartPolicy is not Always. A deleted pod is removed after 0.4 s. Some values
-of the annotation have other effects:
+A bound pod is ContainerCreating almost immediately. After another 0.2 s, the pod enters the state
+that its annotation `golden/behavior` names. A pod without this annotation runs. If its
+restartPolicy is not Always, this pod succeeds a second later. A deleted pod is removed after 0.4 s.
+Some values of the annotation have other effects:
 
     complete    the pod runs for a second before it succeeds
     creating    the pod stays ContainerCreating

@@ -20,8 +20,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
 def flags_of_command_line(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield (name, value) for each flag in `words`.
 
-    A flag and its value are written as --name=value. If the flag is not boolean, they can also be
-    two words. If no value is written, the value is "true".
+    A flag and its value are written as --name=value. If the flag is not boolean, the flag and its
+    value can also be two words. If no value is written, the value is "true".
     """
     name = ""  # the last flag, if its value may be the next word
     for word in words:

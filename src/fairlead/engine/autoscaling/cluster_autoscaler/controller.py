@@ -1,8 +1,8 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
 A loop runs every --scan-interval. If a loop has the same result as the loop before it, and no
-object changed between the two, the next loops are skipped. Loops resume when an object changes, or
-at the next time at which the result can change without a changed object, such as the end of a
+object changed between the two, the next loops are skipped. Loops resume when an object changes. If
+no object changes, loops resume when time alone can change the result, for example at the end of a
 backoff. If no such time is known, the next loop runs after an hour. Thus idle hours cost almost
 nothing.
 """

@@ -65,7 +65,7 @@ class NodeDeparture(Struct, frozen=True):
 
 
 class UnhealthyPeriod(Struct):
-    """A time in which the autoscaler does nothing because too many nodes are unready.
+    """A period in which the autoscaler does nothing because too many nodes are unready.
 
     `until` is None while the period lasts. `unready` is the highest number of unready nodes in the
     period. `nodes` is the number of all nodes at the time when so many nodes were unready.

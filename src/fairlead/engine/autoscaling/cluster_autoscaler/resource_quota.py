@@ -239,7 +239,7 @@ class MinimumLeft:
         nodes: Callable[[], Iterable[tuple[Node, str | None]]],
         now: Instant,
     ) -> None:
-        """Use the minimums in `limits`.
+        """Prepare to apply the minimums in `limits`.
 
         `nodes` is not called before the first `try_take`. `nodes` returns pairs (node, group id).
         For a node that does not exist yet, the group id is that of its node group. For an existing

@@ -1,6 +1,6 @@
 """Validates the containers of pods.
 
-`check_containers` and `check_init_containers` apply all rules of a new container, in upstream's
+`check_containers` and `check_init_containers` apply all rules for new containers, in upstream's
 order. Simulations use `check_scheduled_containers`, which applies only the rules that affect
 placement.
 

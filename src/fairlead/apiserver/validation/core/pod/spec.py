@@ -171,9 +171,10 @@ def template_view(field: str, template: Json) -> Pod | Cause:
 
 
 def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") -> Causes:
-    """Yield all errors of a new pod's spec. `field` is its path, and `view` is its typed view.
+    """Yield all errors of the spec of a new pod or pod template.
 
-    `pod_name` is "" for a pod template.
+    `field` is the path of the spec, and `view` is its typed view. `pod_name` is "" for a pod
+    template.
     """
     # The order is that of ValidatePodSpec, because kubectl prints the causes in their order.
     volumes = spec.get("volumes") or []
@@ -223,7 +224,7 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
 
 
 def _check_scheduled_overhead(field: str, overhead: ResourceList) -> Causes:
-    """Yield the errors of a pod's overhead; `field` is its path in the pod's YAML.
+    """Yield the errors of a pod's overhead; `field` is the path of the overhead in the pod's YAML.
 
     Upstream reports the path `spec.overhead.limits` instead (validation.go: validateOverhead).
     """

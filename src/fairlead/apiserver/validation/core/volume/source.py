@@ -206,7 +206,7 @@ def storage_os(*, is_persistent: bool) -> Check:
 def check_persistent_gluster(field: str, source: Json) -> Causes:
     """Yield the errors of a Glusterfs PersistentVolume.
 
-    Unlike a pod's volume, it may refer to an Endpoints object in any namespace.
+    Unlike a pod's volume, a PersistentVolume may refer to an Endpoints object in any namespace.
     """
     namespace = source.get("endpointsNamespace")
     if namespace == "":

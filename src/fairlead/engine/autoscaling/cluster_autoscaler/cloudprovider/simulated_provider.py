@@ -1,14 +1,14 @@
 """SimulatedProvider: node groups whose machines become Nodes after a delay.
 
     increase ──▶ Creating ──▶ Node is created ──▶ Node is Ready, at the end of the provision time
-    delete   ──▶ the machine is removed immediately, its Node when `deletion_time` has passed
+    delete   ──▶ the machine is removed immediately; its Node is removed after `deletion_time`
 
 The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The seed, the
 group and the machine's number in the group determine the exact time.
 
 A new machine is created in a zone that has capacity. Of several such zones, the one with the fewest
 machines of the group is chosen. AWS Auto Scaling groups and Azure scale sets do the same. New
-machines fail while the group is out of capacity or CapacityOutages affect all of its zones.
+machines fail while the group is out of capacity, and while CapacityOutages affect all of its zones.
 """
 
 from __future__ import annotations

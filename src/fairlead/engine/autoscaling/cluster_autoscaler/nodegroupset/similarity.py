@@ -1,4 +1,4 @@
-"""Decides whether two groups have similar templates. If so, new nodes can be balanced over them.
+"""Decides whether two groups have similar templates, so that new nodes can be balanced over both.
 
 upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go; for the labels of cloud
 providers: processors/nodegroupset/{aws,azure,clusterapi,gce}_nodegroups.go
@@ -134,7 +134,9 @@ def _allocatable(template: Template) -> Amounts:
 
 
 def _free(template: Template) -> Amounts:
-    """Return allocatable minus the requests of the template's pods, in thousandths of a unit.
+    """Return the allocatable amounts minus the requests of the template's pods.
+
+    The amounts are in thousandths of a unit.
 
     As in upstream, the template's pods are not subtracted from the resource `pods`.
     """

@@ -40,7 +40,7 @@ class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
     If any budget is left, the first group that must be deleted as a whole may exceed the budget.
-    Otherwise, a group that is larger than the whole budget would wait forever.
+    Without this rule, a group that is larger than the whole budget would wait forever.
     """
 
     all: int

@@ -68,7 +68,8 @@ class ScaleDownPlanner:
     def resume(self, unneeded_since: Mapping[str, Instant]) -> None:
         """Continue the work of an earlier process; call this before the first `update`.
 
-        `unneeded_since` maps nodes to the time since which that process found them unneeded.
+        `unneeded_since` maps each node that the earlier process found unneeded to the time since
+        which the node has been unneeded.
         """
         self.unneeded.since_before |= unneeded_since
         self._previous |= unneeded_since.keys()
@@ -76,7 +77,7 @@ class ScaleDownPlanner:
     # --- candidates ------------------------------------------------------------------------
 
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
-        """Return the `nodes` whose group is above its minimum size, in the order to examine them.
+        """Return the `nodes` of groups above their minimum size, in the order of examination.
 
         Empty nodes that can be removed immediately come first. Then come empty nodes with pods that
         must complete before the removal (see `DrainRules.emptiness`). All other nodes come last. In
