@@ -311,9 +311,10 @@ def _after_failure(arguments: Sequence[str]) -> None:
 
 
 def _command_and_arguments(arguments: Sequence[str]) -> tuple[CommandEntry | None, list[str]]:
-    """Return the command that `arguments` call, and the arguments after its name.
+    """Return (command that `arguments` call, arguments after its name).
 
-    The name of the command is the first of `arguments` that is not an option.
+    The name of the command is the first of `arguments` that is not an option. The command is None
+    if no command has this name.
     """
     name, *own = [*dropwhile(lambda one: one.startswith("-"), arguments)] or [""]
     return next((command for command in COMMANDS if command.name == name), None), own

@@ -335,9 +335,10 @@ class RestClient:
     async def _wait(self, seconds_max: float | None) -> float | None:
         """Wait until the credentials can be used; return what is left of `seconds_max`.
 
-        Raises UnreachableError if the exec plugin takes longer than `seconds_max`. Also raises
-        UnreachableError if the plugin fails but an earlier run succeeded, because a later run may
-        succeed too. Raises ConnectionConfigError if the plugin fails and no earlier run succeeded.
+        If `seconds_max` is None, returns None and waits without a limit. Raises UnreachableError if
+        the exec plugin takes longer than `seconds_max`. Also raises UnreachableError if the plugin
+        fails but an earlier run succeeded, because a later run may succeed too. Raises
+        ConnectionConfigError if the plugin fails and no earlier run succeeded.
         """
         clock = asyncio.get_running_loop().time
         deadline = None if seconds_max is None else clock() + seconds_max

@@ -111,9 +111,10 @@ class PlanChangeOptions:
         )
 
     def change_in(self, namespace: str) -> ClusterChange | None:
-        """Return the change of a command whose --namespace is only for the change.
+        """Return the change; None if no option is given.
 
-        Raises InputError if `namespace` is given without a change.
+        This method is for commands that use --namespace only for the change. Raises InputError if
+        `namespace` is given without a change.
         """
         from fairlead.whatif.input.error import InputError
 

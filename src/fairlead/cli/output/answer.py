@@ -190,7 +190,8 @@ def _head(answer: WhatIfAnswer, conditions: Sequence[ConditionResult]) -> Sectio
 def _run_facts(answer: WhatIfAnswer, *, has_details: bool) -> Section:
     """Return the section of facts about both runs: the input, the period, the seed, the releases.
 
-    The section also names the workloads that had not settled before the change.
+    The section also names the workloads that still created, deleted or started pods before the
+    change.
     """
     changed = answer.changed
     span = for_readers(changed.after_start(changed.ended_at))
@@ -220,7 +221,7 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
 
 
 def _print_rest(console: Console, rest: Rest, names_max: int) -> None:
-    """Print which workloads had not settled before the change; print nothing if all had settled.
+    """Print the workloads whose pods changed before the what-if change; print nothing for none.
 
     At most `names_max` workloads are named.
     """

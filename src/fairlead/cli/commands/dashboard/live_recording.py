@@ -56,7 +56,7 @@ class LiveRecording:
     def __init__(
         self, title: str, clock: LocalClock, objects: Objects, reports: CopiedReports | None
     ) -> None:
-        """The recording contains the changes passed to `observe`, and the records of `reports`.
+        """The recording contains the changes that `observe` gets, and the records of `reports`.
 
         `objects` returns all current objects of the cluster. If `reports` is None, the scheduler's
         decisions are not recorded.

@@ -72,7 +72,8 @@ def _nothing(count: int, width: int) -> Sequence[str]:
 class Section:
     """A section of an answer.
 
-    Sections of lower `rank` get lines first. A section with rank 0 prints all its rows. Any other
+    Sections of lower `rank` get lines first. If `is_urgent` is set, the section gets its first rows
+    earlier (see the module's docstring). A section with rank 0 prints all its rows. Any other
     section prints between `least` and `most` rows. If `least` rows do not fit, a section with a
     rank of at most Rank.ADVICE prints fewer rows, and a section with a greater rank prints none.
     """

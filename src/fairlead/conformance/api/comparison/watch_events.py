@@ -33,8 +33,8 @@ def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch 
 def _event(shown: Json) -> Json:
     """Return `shown` if it is an event; if it is a bare object, return an event with the object.
 
-    The API server answers a watch request for a single name with the bare object. The event made
-    from a bare object has the type "".
+    The API server answers a watch request for a single name with the bare object. The event that is
+    made from a bare object has the type "".
     """
     return shown if "type" in shown else {"type": "", "object": shown}
 

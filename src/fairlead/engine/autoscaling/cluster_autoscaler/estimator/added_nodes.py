@@ -1,4 +1,4 @@
-"""AddedNodes: the new nodes of an estimation, all from one template, as rows of free resources.
+"""AddedNodes: the free resources of the new nodes of an estimation, all from one template.
 
 AddedNodes is used only for pods that fit a new node whenever the node has enough free resources.
 For these pods, arithmetic gives the same result as a simulation.

@@ -10,9 +10,9 @@ If a pod does not fit even an empty new node, the rest of its equivalence group 
 of the group are equal, and so are all new nodes. The rest of the equivalence group is also skipped
 when the limit of nodes is reached.
 
-As long as the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). At
-the first equivalence group with other needs, the rows become nodes of the snapshot. This group and
-all later groups are simulated pod by pod.
+As long as the pods need only free resources, the new nodes are not in the snapshot: `AddedNodes`
+counts only their free resources. At the first equivalence group with other needs, the new nodes are
+added to the snapshot. This group and all later groups are simulated pod by pod.
 
 Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first pod gets
 node 0. The second pod does not fit node 0, so step (b) adds node 1 for it. The third pod fits
@@ -89,7 +89,7 @@ class _Packing(Struct):
             rest = rest[room:]
 
     def _place_round_robin(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
-        """Place `pods` one by one on the added `nodes`; return the number of pods placed.
+        """Place `pods` one by one on the added `nodes`; return the number of placed pods.
 
         Placement ends at the first pod that fits no node. This is step (a) of the module's
         docstring.

@@ -30,7 +30,7 @@ class Choice(Struct, frozen=True):
     """The result of a chain of expanders.
 
     `options` are the options before filtering. `equals` are the options that passed all filters.
-    `best` is the option chosen from `equals`, or None if no option passed.
+    `best` is the option that was chosen from `equals`, or None if no option passed.
     """
 
     options: tuple[Option, ...]

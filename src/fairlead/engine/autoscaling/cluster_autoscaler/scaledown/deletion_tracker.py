@@ -33,7 +33,7 @@ class NodeDeleteResult(Struct, frozen=True):
 
 
 class DeletionsInProgress(Struct, frozen=True):
-    """The sorted names of the nodes being deleted, and the number of these nodes in each group."""
+    """The sorted names of the nodes that are being deleted, and their number in each group."""
 
     empty: Collection[str]
     drained: Collection[str]

@@ -188,7 +188,7 @@ class Actuator:
         self.at(now + delay, recheck)
 
     def pods_on(self, name: str) -> list[Pod]:
-        """Return the pods bound to node `name`, oldest first, without expendable pods.
+        """Return the pods that are bound to node `name`, oldest first, without expendable pods.
 
         Pods of schedulers that --allowed-scheduler-names does not list are included. The Node may
         be gone already.
