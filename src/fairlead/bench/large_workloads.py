@@ -3,7 +3,7 @@
 Upstream's benchmarks do not include these cases:
 
 SchedulingMixed     pods with different requests alternate, so the placement of one pod changes the
-                    filter results and scores of the node for all other pods
+                    filter results and scores of its node for all other pods
 PreemptionFull      each node is full of pods of five priorities, and every new pod preempts;
                     in some of these workloads, the new pods also have topology spread
                     constraints, anti-affinity or volumes

@@ -5,8 +5,8 @@
     program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
 The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`). This
-module does not know the types of variables. `compiler` knows them, and checks an expression against
-them before the object that contains the expression is stored.
+module does not know the types of variables. `compiler` knows these types. It checks an expression
+before the object that contains the expression is stored.
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """

@@ -236,9 +236,9 @@ class Credentials:
     def _token_of_file(self, path: str) -> str:
         """Return the token in the file `path`.
 
-        The file is read again after TOKEN_FILE_SECONDS, or after a call of `renew`. If it cannot be
-        read or is empty, the token that was read last is returned. If no token was ever read, the
-        result is "". The caller then uses the token in the configuration. Raises
+        The file is read again after TOKEN_FILE_SECONDS, or after a call of `renew`. If the file
+        cannot be read or is empty, the token that was read last is returned. If no token was ever
+        read, the result is "". The caller then uses the token in the configuration. Raises
         ConnectionConfigError if the configuration contains no token either.
         """
         if not self._is_recent(self._file_read_at, TOKEN_FILE_SECONDS):

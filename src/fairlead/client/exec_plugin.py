@@ -94,8 +94,8 @@ def _run(
 ) -> tuple[int, bytes]:
     """Return the exit code and the output of `plugin`, which is killed if it prints too much.
 
-    Raises OSError or ValueError if the plugin cannot be started. Raises TimeoutExpired if it runs
-    for more than EXEC_SECONDS_MAX seconds and `is_interactive` is False.
+    Raises OSError or ValueError if the plugin cannot be started. Raises TimeoutExpired if the
+    plugin runs for more than EXEC_SECONDS_MAX seconds and `is_interactive` is False.
     """
     process = subprocess.Popen(  # noqa: S603 - the user's kubeconfig contains the command
         [plugin.command, *plugin.arguments],

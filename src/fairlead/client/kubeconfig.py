@@ -349,8 +349,8 @@ def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
 def _data(path: str, place: str, data: str, file: str) -> str:
     """Return the decoded base64 `data`; if `data` is empty, return the contents of `file`.
 
-    `path` is the path of the kubeconfig. `place` is the field of the kubeconfig that names `file`;
-    error messages contain it.
+    `path` is the path of the kubeconfig. `place` is the field of the kubeconfig that names `file`.
+    Error messages contain `place`.
     """
     if not data:
         return read_text(path, place, _located(path, file)) if file else ""

@@ -66,9 +66,9 @@ async def list_by_page(
     The text of a page is freed before the next page is read, unless `keep` returns items of the
     page. If the continue token expires, the list is read again without a limit, as in client-go.
     Earlier results of `keep` are then discarded. If a page after the first one fails and the
-    failure may be temporary, the page is requested again, once after each pause in PAGE_PAUSES_S at
-    most. The page is not requested again after a timeout, because `RestClient.get` has then already
-    waited for minutes.
+    failure may be temporary, the page is requested again after a pause, at most once for each pause
+    in PAGE_PAUSES_S. The page is not requested again after a timeout, because `RestClient.get` has
+    then already waited for minutes.
 
     Raises RequestError if a request fails, or if the server repeats pages without end. If
     `is_versioned` is set, also raises RequestError for an empty page without a resourceVersion.

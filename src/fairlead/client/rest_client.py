@@ -93,9 +93,9 @@ class ApiRequest(Struct, frozen=True):
 class ApiAnswer(Struct, frozen=True):
     """The response to a request.
 
-    `status` is the HTTP status. If it is 0, no complete response arrived: `message` says why, and
-    the server may have performed the request. `reason` and `message` come from the Status in the
-    response to a failed request. `retry_after_s` is the number of seconds in the Retry-After
+    `status` is the HTTP status. If `status` is 0, no complete response arrived: `message` says why,
+    and the server may have performed the request. `reason` and `message` come from the Status in
+    the response to a failed request. `retry_after_s` is the number of seconds in the Retry-After
     header, at most RETRY_SECONDS_MAX; 0 if there is no such number.
     """
 
@@ -225,8 +225,8 @@ class RestClient:
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
         """Send a request and return its response, whatever the status.
 
-        The status is 0 if the connection fails, or if no response arrives within `seconds_max`.
-        The request is repeated in two cases only. After status 401, it is repeated once if the
+        The status is 0 if the connection fails, or if no response arrives within `seconds_max`. The
+        request is repeated in two cases only. After status 401, any request is repeated once if the
         credentials can be renewed. A GET, PUT or DELETE is also repeated if it used an open
         connection that was closed before a response began. Raises ConnectionConfigError if the
         credentials or TLS settings cannot be used.

@@ -30,8 +30,8 @@ def _to(stream: TextIO) -> Say:
 class FileResult(Struct):
     """The result of one file: the number of its cases, its mismatches and its remarks.
 
-    Each mismatch and each remark has the name of its case. A setup line, whose request only has to
-    succeed, counts as a case only if it fails.
+    Each mismatch and each remark has the name of its case. A setup line counts as a case only if
+    its request fails.
     """
 
     path: Path

@@ -99,7 +99,7 @@ def _schemas() -> dict[type[ApiObject], Schema]:
 def _members(
     kind: inspect.StructType, schema: Schema, keywords: tuple[str, ...]
 ) -> Iterator[_Member]:
-    """Yield the members of the Python type `kind` that are checked or contain checked members.
+    """Yield the checked members of the type `kind`, and the members that contain checked members.
 
     A member is checked if it is a time or if one of `keywords` applies to it. `schema` is the
     schema of `kind`.

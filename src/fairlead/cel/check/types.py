@@ -254,8 +254,8 @@ class TypeSubstitution:
         """Return (whether `type_` fits `parameter`, whether `parameter` was already bound).
 
         If `type_` fits, an unbound `parameter` is bound to `type_`. If `parameter` was already
-        bound, it keeps its old type or gets `type_`, whichever is more general. A parameter is
-        never bound to a type that contains the parameter.
+        bound, it is bound to the more general one of its old type and `type_`. A parameter is never
+        bound to a type that contains the parameter.
         """
         if type_ == parameter:
             return True, True

@@ -11,7 +11,7 @@ the name has eleven characters:
                       3
 
 Upstream's units leave out some work. The cost of comparing two lists depends only on their lengths,
-even if they contain lists. The cost of `text.replace("", other)` depends only on the length of
+even if their items are lists. The cost of `text.replace("", other)` depends only on the length of
 `text`, even if the result is much longer. `add_work` counts such work separately, in steps of about
 50 nanoseconds. Therefore no expression within its budget can block the server.
 

@@ -340,7 +340,7 @@ class _Parser:
         return self.factory.call(place, function, operand, index)
 
     def _called(self, name: str, target: Node | None) -> Node:
-        """Parse a call from its opening parenthesis, and expand it if it is a macro."""
+        """Parse a call from its opening parenthesis, and expand the call if it is a macro."""
         place, arguments = self._next().start, []
         with self._inside(")", ","):
             if self._kind != ")":

@@ -32,8 +32,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 class _Finding:
     """The result of one check.
 
-    `needed_for` names the commands or features that do not work if the check fails. If it is "", a
-    failed check makes `fairlead doctor` fail.
+    `needed_for` names the commands or features that do not work if the check fails. If `needed_for`
+    is "", a failed check makes `fairlead doctor` fail.
     """
 
     is_ok: bool

@@ -220,11 +220,12 @@ def _new_pods(read: PlanInput, file: PodFile | None, like: str | None, namespace
 def _counts_whole_copies(
     found: Manifest, read: PlanInput, *, autoscale: bool, preempt: bool
 ) -> bool:
-    """Return whether whole copies of `found` are counted, and not single pods.
+    """Return whether whole copies of `found` are counted instead of single pods.
 
-    `autoscale` and `preempt` say whether --autoscale and --preempt are given. If one of these
-    options is given, single pods are counted, each like a pod that `found` has. Raises InputError
-    if `found` has no pods.
+    Only a Volcano Job or a JobSet has whole copies. `autoscale` and `preempt` say whether
+    --autoscale and --preempt are given. If one of these options is given, single pods are counted,
+    which are copies of the pods of `found`. Raises InputError if one of these options is given and
+    `found` has no pods.
     """
     from fairlead.whatif.change.owned_object import is_owner
     from fairlead.whatif.planner.fit_gang import refuse_options

@@ -89,8 +89,8 @@ def print_answer(
     """Print the answer on one screen, or the full answer if `has_details` is set.
 
     `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
-    node's pool. If it is "", `answer.pool_labels` are used. If `has_head` is set, the head has been
-    printed already (`print_head`).
+    node's pool. If `group_by` is "", `answer.pool_labels` are used. If `has_head` is set, the head
+    has been printed already (`print_head`).
     """
     sections = _sections(answer, conditions, group_by, has_details=has_details)
     screen = console or stdout_console()
@@ -221,9 +221,9 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
 
 
 def _print_rest(console: Console, rest: Rest, names_max: int) -> None:
-    """Print the workloads whose pods changed before the what-if change; print nothing for none.
+    """Print the workloads whose pods changed before the what-if change.
 
-    At most `names_max` workloads are named.
+    At most `names_max` workloads are named. Nothing is printed if there are no such workloads.
     """
     if not rest.activities:
         return

@@ -49,8 +49,8 @@ def within_limit(
 def _cut(lines: Sequence[str], room: int, what: str) -> Sequence[str]:
     """Return as many of `lines` as fit into `room` characters.
 
-    If some do not fit, the last line of the result counts them: `... and 3 more notes`. `what` is
-    the last word of this line.
+    If some lines do not fit, the last line of the result states their number: `... and 3 more
+    notes`. `what` is the last word of this line.
     """
     if _length(lines) <= room:
         return lines

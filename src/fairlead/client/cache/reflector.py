@@ -336,9 +336,9 @@ class Reflector:
         If the failure may be temporary, a page of a list is requested again. After any other
         failure, such as an expired continue token, the list starts again. The list also starts
         again after more than REFUSALS_MAX failures in a row, in two cases: `repeats` is set, or the
-        status may mean that the server does not know the version in the token. After an expired
-        token, the list is requested without pages, until it is complete, is too long, or has failed
-        REFUSALS_MAX times in a row.
+        status may mean that the server does not know the resource version in the continue token.
+        After an expired token, the list is requested without pages, until it is complete, is too
+        long, or has failed REFUSALS_MAX times in a row.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:

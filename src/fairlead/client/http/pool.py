@@ -106,10 +106,9 @@ class HttpPool:
         `tls` is None for plain HTTP.
 
         The request fails after `seconds_max` seconds. If `seconds_max` is None, the request fails
-        when no byte of the response has arrived for `read_seconds_max` seconds, a parameter of the
-        pool. If a connection that was idle fails before a response begins, a GET, PUT or DELETE is
-        repeated on another connection. Raises UnreachableError or TimeoutError if the request
-        fails.
+        when no byte of the response has arrived for the pool's `read_seconds_max` seconds. If a
+        connection that was idle fails before a response begins, a GET, PUT or DELETE is repeated on
+        another connection. Raises UnreachableError or TimeoutError if the request fails.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
@@ -213,7 +212,7 @@ class HttpPool:
     ) -> HttpConnection:
         """Open a connection, trying IPv4 and IPv6 addresses in parallel.
 
-        Raises UnreachableError if this fails, and TimeoutError if it takes too long.
+        Raises UnreachableError if no connection can be opened, and TimeoutError at `deadline`.
         """
         end = loop.time() + self._connect_seconds_max
         if deadline is not None:
@@ -280,8 +279,8 @@ class HttpPool:
     ) -> None:
         """Send a request on `connection`; the request fails at `deadline`.
 
-        If `deadline` is None, the request fails when no byte of the response has arrived for
-        `read_seconds_max` seconds, a parameter of the pool.
+        If `deadline` is None, the request fails when no byte of the response has arrived for the
+        pool's `read_seconds_max` seconds.
         """
         self._busy.add(connection)
         connection.send(request, on_end, deadline)

@@ -1,9 +1,9 @@
 """Placeholders in recordings for values that differ between runs.
 
-For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
-key. If the name is in `_BOUND`, the first response with the placeholder binds it to a value. Later
-responses must have the same value wherever the placeholder occurs, and later requests are sent with
-this value. Resource versions (`rv`) are bound only if `exact_version` is set
+For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` is
+its key. If the name is in `_BOUND`, the first response with the placeholder binds it to a value.
+Later responses must have the same value wherever the placeholder occurs, and later requests are
+sent with this value. Resource versions (`rv`) are bound only if `exact_version` is set
 (`PlaceholderValues.matches`). A bound version must be greater than the versions of all smaller
 keys. For all other placeholders, such as times, only the form of the value is compared.
 """
@@ -137,7 +137,7 @@ class PlaceholderValues(Struct):
         """Return `value`, a part of a recorded request, with its placeholders replaced.
 
         Each placeholder is replaced by the value to which it is bound. An unbound placeholder is
-        first bound to a made-up value; if none can be made up, the placeholder stays.
+        first bound to a made-up value. If no value can be made up, the placeholder stays.
         """
         match value:
             case str():

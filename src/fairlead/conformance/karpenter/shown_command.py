@@ -23,8 +23,8 @@ def shown_command(command: DisruptionCommand) -> Json:
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
     """Return what a disruption method decided, in the form of the recordings.
 
-    `outcome` is the command that the method decided on. If it decided on none, `outcome` is the
-    reason, or None if there is no reason.
+    `outcome` is the command that the method decided on. If the method decided on no command,
+    `outcome` is the reason, or None if there is no reason.
     """
     if outcome is None:
         return {"decision": "no-op"}

@@ -102,9 +102,9 @@ def replay(
 ) -> Json:
     """Replay `scenario` with `lifecycle`; return the same members as `decide_node_timeline`.
 
-    `config` configures the controllers other than `lifecycle`, and `reporter` receives the reports
-    of these controllers (None: they are dropped). `begin(world, scenario)` creates the objects and
-    schedules the script.
+    `config` configures the controllers other than `lifecycle`. `reporter` receives the reports of
+    these controllers. If `reporter` is None, the reports are dropped. `begin(world, scenario)`
+    creates the objects and schedules the script.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]

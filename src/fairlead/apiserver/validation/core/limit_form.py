@@ -32,7 +32,7 @@ _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRa
 
 
 class _Form(msgspec.Struct, frozen=True, rename="camel"):
-    """The base class of the immutable types in this module; their fields are camelCase in JSON."""
+    """The base class of the types in this module; their field names are camelCase in JSON."""
 
 
 class _Limit(_Form, frozen=True):

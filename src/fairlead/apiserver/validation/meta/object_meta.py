@@ -54,7 +54,7 @@ def check_owners(meta: ObjectMeta) -> Causes:
 
 
 def _controller_problems(controllers: Iterable[str]) -> Iterator[str]:
-    """Yield an error text for each owner after the first that is a controller; "" for all others.
+    """Yield a text for each owner: an error if it is a second or later controller, otherwise "".
 
     `controllers` contains a text for each owner: its kind and name if the owner is a controller,
     and "" if it is not.

@@ -77,9 +77,10 @@ def _print_queue(console: Console, queue: QueueUsage) -> None:
 
 
 def _overused(queue: QueueUsage) -> str:
-    """Return "yes" if the queue is overused: it has its deserved amount of every resource.
+    """Return "yes" if the queue is overused, else a text that begins with "no".
 
-    Otherwise, return "no", with the resources of which the queue has more than its share.
+    A queue is overused if it has its deserved amount of every resource. If it has more than its
+    deserved amount of only some resources, the text names these resources.
     """
     if queue.is_overused:
         return "yes"

@@ -29,7 +29,7 @@ HOST_ENVIRONMENT: Final = "POD_NAME"
 class ClientSettings:
     """The settings for API access in a configuration file.
 
-    `election` is None if leader election is off; `kubeconfig` is "" if it is not set in the file.
+    `election` is None if leader election is off; `kubeconfig` is "" if the file does not set it.
     """
 
     election: ElectionConfig | None
@@ -38,7 +38,7 @@ class ClientSettings:
 
 
 def read_client_settings(document: Document | None, lease: str = "") -> ClientSettings:
-    """Return the settings in `document`, or the defaults if it is None. Raises InputError.
+    """Return the settings in `document`, or the defaults if `document` is None. Raises InputError.
 
     `lease` is the default name of the Lease; "" means the Lease of kube-scheduler.
     """

@@ -99,7 +99,7 @@ def _is_of_batch(engine: Engine, pod_id: str) -> bool:
 
 
 def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
-    """Return the verdicts on a pending pod; None if it belongs to no profile of the scheduler."""
+    """Return the verdicts on a pending pod; None if no profile of the scheduler handles the pod."""
     built = scheduler.profiles.get(queued.info.pod.spec.scheduler_name)
     if built is None:
         return None

@@ -199,7 +199,10 @@ def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
 
 
 def _not_running(name: str) -> str:
-    """Return a message: the cluster `name` does not run; these commands end the other clusters."""
+    """Return the message that the cluster `name` does not run in the background.
+
+    If other clusters run in the background, the message contains the commands that end them.
+    """
     others = [each for each in _names() if running_cluster(each) is not None]
     if not others:
         return f"no {_titled(name)} runs in the background"

@@ -154,7 +154,7 @@ class Inquiry:
     def _report_problem(self, problem: str) -> None:
         """Print a line on stderr if reading the cluster begins to fail, or works again.
 
-        `problem` is the error of the last read, "" if it succeeded.
+        `problem` is the error of the last read, "" if the read succeeded.
         """
         if problem and not self.problem:
             print(f"fairlead: {problem}; the answers stay as they were", file=sys.stderr)

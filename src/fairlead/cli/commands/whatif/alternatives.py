@@ -169,9 +169,9 @@ def _answer(
 ) -> WhatIfAnswer:
     """Answer the alternative `name`; the name is "" if no option --change is given.
 
-    `where` names the snapshot and the configuration; it is "" if there is only one of each. Raises
-    InputError. If an option of the alternative causes the error, the error's message contains
-    `name` and `where`.
+    `where` names the snapshot and the configuration. If there is only one snapshot and one
+    configuration, `where` is "". Raises InputError. If an option of the alternative causes the
+    error, the error's message contains `name` and `where`.
     """
     try:
         return what_if(snapshot, change, conditions, progress=progress)

@@ -140,8 +140,9 @@ class FittedTable:
     ) -> list[int]:
         """Return the width that each of the columns `shown` needs.
 
-        If the last column contains sentences, it needs at most WORDS_MIN, because sentences can be
-        wrapped. If `wraps_headings` is set, a heading needs only the width of its longest word.
+        If the last column contains sentences, the column needs at most WORDS_MIN, because sentences
+        can be wrapped. If `wraps_headings` is set, a heading needs only the width of its longest
+        word.
         """
         headings = [self.columns[n].heading for n in shown]
         words = [text.split() if wraps_headings else [text] for text in headings]

@@ -30,9 +30,9 @@ UNKNOWN: Final = "unknown"
 def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
     """Return the section with the deserved and allocated resources of each queue.
 
-    `without` is the outcome without the change. If it is given, the section also shows each queue's
-    allocated resources and share in `without`. If the weight or the deserved resources differ, both
-    values are shown (`before → after`). The queues that the change affects come first.
+    `without` is the outcome without the change. If `without` is given, the section also shows each
+    queue's allocated resources and share in `without`. If the weight or the deserved resources
+    differ, both values are shown (`before → after`). The queues that the change affects come first.
     """
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     if without is not None:

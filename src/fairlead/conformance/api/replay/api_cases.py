@@ -22,9 +22,9 @@ Finding = Mismatch | Remark | None
 class ApiCases(Struct, frozen=True):
     """Lines that record exchanges with an API server; each line is a case.
 
-    A case is replayed on the servers that `servers` returns, until it agrees on one of them. If it
-    agrees on none, its first mismatch on the first server is reported. If `every` is set, all its
-    mismatches on the first server are reported.
+    A case is replayed on the servers that `servers` returns, until it agrees on one of them. If the
+    case agrees on no server, its first mismatch on the first server is reported. If `every` is set,
+    all its mismatches on the first server are reported.
 
     `run` runs the kubectl command of a line and returns the mismatches. If `run` is None, lines
     with a kubectl command are refused. Such lines cannot be replayed from their requests, because

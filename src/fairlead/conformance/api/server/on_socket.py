@@ -73,10 +73,10 @@ class OnSocket:
     ) -> Instant:
         """Start another command and return its start time.
 
-        If `immediately` is set, the command starts after STARTUP_TIME. Otherwise it starts after a
-        pause in which controllers react to earlier changes. If `without_controllers` is set,
-        controllers do nothing until a client starts a watch. `between` is (earliest start time,
-        latest time of the clock during the command); None means no limit.
+        If `immediately` is set, the command starts after STARTUP_TIME. Otherwise the command starts
+        after a pause in which controllers react to earlier changes. If `without_controllers` is
+        set, controllers do nothing until a client starts a watch. `between` is (earliest start
+        time, latest time of the clock during the command); None means no limit.
         """
 
         def begin() -> None:

@@ -68,7 +68,7 @@ class UnhealthyPeriod(Struct):
     """A period in which the autoscaler does nothing because too many nodes are unready.
 
     `until` is None while the period lasts. `unready` is the highest number of unready nodes in the
-    period. `nodes` is the number of all nodes at the time when so many nodes were unready.
+    period. `nodes` is the total number of nodes at the time of this maximum.
     """
 
     since: Instant

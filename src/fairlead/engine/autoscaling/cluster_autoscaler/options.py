@@ -62,8 +62,8 @@ class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     """Settings of Cluster Autoscaler; each field is named after its flag.
 
     `memory_total` is in bytes. `defaults` are the options of every node group that does not
-    override them. `cloud_provider` is upstream's name of the provider, such as "azure". If it is
-    "", no provider-specific rules apply.
+    override them. `cloud_provider` is upstream's name of the provider, such as "azure". If
+    `cloud_provider` is "", no provider-specific rules apply.
     """
 
     expander: tuple[str, ...] = ("least-waste",)

@@ -272,7 +272,7 @@ class MinimumLeft:
         }
 
     def try_take(self, node: Node) -> bool:
-        """Return whether the limits allow the removal of `node`; if so, count it as removed."""
+        """Return whether the limits allow the removal of `node`; if so, count `node` as removed."""
         try:
             amounts = self._resources.of(node)
         except GpuCountError:

@@ -156,8 +156,8 @@ def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
     """Yield (path, quoted) for each item of `source`, and for the file of a clusterTrustBundle.
 
     `quoted` is the value that the error message shows if an earlier file of the volume has the same
-    path. For an item of a ConfigMap or Secret, it is the name of the ConfigMap or Secret; in all
-    other cases, it equals `path`. `key` is the type of `source`, such as `configMap`.
+    path. For an item of a ConfigMap or Secret, `quoted` is the name of the ConfigMap or Secret. In
+    all other cases, `quoted` equals `path`. `key` is the type of `source`, such as `configMap`.
     """
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")

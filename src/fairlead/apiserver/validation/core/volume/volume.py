@@ -127,9 +127,9 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
 def _check_below(field: str, where: str, mount: Json) -> Causes:
     """Yield the errors of subPath and subPathExpr of one mount.
 
-    Only one of the two may be set, and it must be a path inside the volume. `field` is the path of
-    the list of mounts, and `where` is the path of this mount. As in upstream, some errors are
-    reported under `field` and others under `where`.
+    Only one of these two fields may be set, and its value must be a path inside the volume. `field`
+    is the path of the list of mounts, and `where` is the path of this mount. As in upstream, some
+    errors are reported under `field` and others under `where`.
     """
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
     for key in stated:

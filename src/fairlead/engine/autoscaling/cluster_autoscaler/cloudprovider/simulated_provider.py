@@ -312,7 +312,7 @@ class SimulatedProvider:
     def delete_machine_of(self, node: Node) -> None:
         """Remove the machine of the deleted Node `node`, and lower the target size of its group.
 
-        If this provider created the Node, its CSINode and ResourceSlices are deleted.
+        If this provider created the Node, the Node's CSINode and ResourceSlices are deleted.
         """
         provider_id = node.spec.provider_id
         self._names.pop(provider_id, None)

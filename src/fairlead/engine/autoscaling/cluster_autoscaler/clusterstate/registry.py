@@ -6,8 +6,8 @@ For the numbers of nodes of a group, these equations hold:
     registered = Ready + Unready + Suspended + NotStarted + Deleted
 
 The upcoming nodes include the NotStarted nodes, and instances that still wait for their Node. After
-`max_node_provision_time` without a Node, an instance counts as long unregistered instead. A node is
-Deleted if its instance is gone.
+`max_node_provision_time` without a Node, an instance counts as long unregistered, not as upcoming.
+A node is Deleted if its instance is gone.
 
 A scale-up request is open until its group has no upcoming nodes, or until the request times out.
 

@@ -232,8 +232,9 @@ def estimate(
     """Return the number of nodes like `template` that `groups` need, and the placed pods.
 
     At most `limit` nodes are added (None: any number). `fast_path` is the flag
-    --fastpath-binpacking-enabled. If it is set, the function `fast_path_group` chooses a group.
-    This group is packed after all other groups, and only the first of its new nodes is simulated.
+    --fastpath-binpacking-enabled. If this flag is set, the function `fast_path_group` chooses a
+    group. This group is packed after all other groups, and only the first of its new nodes is
+    simulated.
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None

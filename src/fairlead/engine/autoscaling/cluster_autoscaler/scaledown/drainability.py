@@ -75,7 +75,7 @@ class PodsToMove(Struct, frozen=True):
     """The pods of a node, classified for the removal of the node.
 
     `pods` and `daemon_set_pods` are evicted. The pods in `on_completion` must complete first.
-    `blocking` is the pod that prevents the removal; if there is one, the lists are empty.
+    `blocking` is the pod that prevents the removal. If `blocking` is not None, the lists are empty.
     """
 
     pods: list[Pod] = field(default_factory=list)
