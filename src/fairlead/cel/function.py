@@ -59,8 +59,8 @@ def member(
 ) -> Function:
     """Return an overload that is called as a method, `receiver.name(arguments…)`.
 
-    `taken` contains the type of the receiver, then the types of the arguments. `name`,
-    `implementation`, `cost` and `is_metered` are as in `free`.
+    `taken` contains the type of the receiver, then the types of the arguments. `Function` describes
+    the other parameters.
     """
     return Function(name, taken, implementation, cost, is_member=True, is_metered=is_metered)
 

@@ -1,9 +1,9 @@
 """Replays cases of Cluster Autoscaler and compares Fairlead's decisions with the recorded ones.
 
-All parts of the decisions are compared exactly, with three exceptions. Actions and events are
-compared as a multiset per millisecond. Numbers that are not integers, such as utilizations, may
-have a relative error of 1e-9. The groups among which the expander would choose at random are
-compared as a set.
+All parts of the decisions are compared exactly, with three exceptions. The order of the actions and
+events of one millisecond is ignored. Numbers that are not integers, such as utilizations, may have
+a relative error of 1e-9. The groups among which the expander would choose at random are compared as
+a set.
 """
 
 from __future__ import annotations

@@ -392,7 +392,7 @@ class _Timeline(Scene):
                     self.cluster.put(with_pod_event(claim, self.now), self.now)
 
     def change(self, change: Json) -> None:
-        """Apply `change`, and record pod events as described at `_put_pod`.
+        """Apply `change`, and record pod events in the same way as `_put_pod`.
 
         If `change` deletes a pod that has a node, the pod first becomes terminating.
         """

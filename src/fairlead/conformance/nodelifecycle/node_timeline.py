@@ -1,7 +1,7 @@
 """Replays recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
 Three things are compared: all writes of the controllers, the changes of zone states, and the nodes
-and pods at the end. Writes are compared as a multiset per millisecond. Writes that were not in
+and pods at the end. The order of the writes of one millisecond is ignored. Writes that were not in
 every recorded run are optional. Zone states that are random upstream are not compared.
 
 By default, the replay reproduces upstream's defects. `compare_node_timeline_with_defaults` compares

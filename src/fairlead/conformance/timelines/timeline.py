@@ -1,7 +1,7 @@
 """Replays recorded timelines: the scheduler over time in a scripted cluster.
 
-All scheduling attempts are compared in order, to the millisecond. All writes are compared as a
-multiset per millisecond.
+All scheduling attempts are compared in order. All writes are compared, but the order of the writes
+of one millisecond is ignored. Times are compared in milliseconds.
 """
 
 from __future__ import annotations

@@ -437,8 +437,8 @@ def _dashboard(
 ) -> ClusterDashboard | None:
     """Return the dashboard with its open socket; None without --dashboard. Raises InputError.
 
-    `cluster` and `settings` are as for `cluster_arguments`. `opened` closes the socket at the end
-    of the run.
+    `cluster` and `settings` have the same meaning as in `cluster_arguments`. `opened` closes the
+    socket at the end of the run.
     """
     is_wanted, port = request.dashboard
     if not is_wanted:
