@@ -50,7 +50,8 @@ def pods(
 ) -> Iterator[Pod]:
     """Yield `count` pods with `spec`, which requests 100m CPU and 500Mi by default.
 
-    Their names are `prefix` and a number. `metadata` contains further metadata by JSON names.
+    Their names are `prefix` and a number. `metadata` contains further fields of the metadata, keyed
+    by their JSON names.
     """
     spec = spec or requests("100m", "500Mi")
     for i in range(count):
@@ -140,7 +141,7 @@ def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterat
 def claiming_pods(
     prefix: str, count: int, namespace: str = "bench", spec: Json | None = None
 ) -> Iterator[Pod]:
-    """Yield `count` pods that each use the claim with the pod's name.
+    """Yield `count` pods; each pod uses the claim that has the same name as the pod.
 
     `spec` requests 100m CPU and 500Mi by default. The pods' names are `prefix` and a number.
     """

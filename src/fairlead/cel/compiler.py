@@ -100,8 +100,8 @@ def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
     """Yield (expression, error) for lists and maps whose items, keys or values differ in type.
 
     In each list, one item is reported: the first item whose type differs from the type of item 0.
-    In each map, the keys whose type differs from the first key's are reported, and the values whose
-    type differs from the first value's. Calls of `format` are not searched, because their arguments
+    In each map, the keys that differ in type from the first key are reported, and the values that
+    differ in type from the first value. Calls of `format` are not searched, because their arguments
     may have any types.
 
     upstream: cel-go's cel/validator.go:ValidateHomogeneousAggregateLiterals

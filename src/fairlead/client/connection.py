@@ -149,7 +149,10 @@ def _content(path: str, bytes_max: int) -> bytes:
 
 
 def _is_opened(descriptor: int) -> bool:
-    """Return whether a program opens the pipe and writes to it, or closes it, within 5 seconds."""
+    """Return whether a program opens the pipe within 5 seconds.
+
+    The program must also write to the pipe, or close the pipe, within this time.
+    """
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(_WRITER_AWAITED_MS))

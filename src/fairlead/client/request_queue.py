@@ -95,7 +95,7 @@ class RequestQueue(Generic[Item]):
             del self._behind[target]
 
     def next_due(self) -> int | None:
-        """Return the time (ns) at which the next request may be sent; 0 if that is now.
+        """Return the time (ns) at which the next request may be sent; 0 if it may be sent now.
 
         Returns None if no request waits, or if too many requests are in flight.
         """

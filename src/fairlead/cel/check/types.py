@@ -254,7 +254,7 @@ class TypeSubstitution:
         """Return (whether `type_` fits `parameter`, whether `parameter` was already bound).
 
         If `type_` fits, an unbound `parameter` is bound to `type_`. If `parameter` was already
-        bound, it is bound to the more general one of its old type and `type_`. A parameter is never
+        bound, it is bound to the more general of its old type and `type_`. A parameter is never
         bound to a type that contains the parameter.
         """
         if type_ == parameter:

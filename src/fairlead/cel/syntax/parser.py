@@ -149,10 +149,10 @@ class _Parser:
     def _take(self, kind: str, *also: str) -> LexicalToken:
         """Consume and return the next token, which must have the kind `kind`.
 
-        If it has another kind, a syntax error is reported, and the returned token may be empty or
-        of a wrong kind. `also` contains further kinds that the grammar permits at this position.
-        The caller has already handled tokens of these kinds, so `also` is used only for the error
-        message and the recovery. Raises _StopParsingError if parsing cannot continue.
+        If the next token has another kind, a syntax error is reported, and the returned token may
+        be empty or of a wrong kind. `also` contains further kinds that the grammar permits at this
+        position. The caller has already handled tokens of these kinds, so `also` is used only for
+        the error message and the recovery. Raises _StopParsingError if parsing cannot continue.
         """
         if self._kind == kind:
             return self._next()

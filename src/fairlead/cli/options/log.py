@@ -44,11 +44,11 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """A function that returns a reporter that logs decisions; None if logging is off.
+        """A function that adds logging to a reporter; None if logging is off.
 
-        The function has two arguments: a reporter that receives the decisions after they are
-        logged, and a callable that returns the current time. Raises InputError if both --log-level
-        and -v are given, or if -v is negative.
+        The function has two arguments: a reporter, which receives the decisions after they are
+        logged, and a callable that returns the current time. The function returns the new reporter.
+        Raises InputError if both --log-level and -v are given, or if -v is negative.
         """
         if self.log_level is None and self.verbosity is None:
             return None
@@ -57,7 +57,7 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function like the one in the property `logging`, even if logging is off.
+        """Return a function like the one in the property `logging`, but never None.
 
         If neither --log-level nor -v is given, the function's reporter logs only errors and
         warnings. `write` receives each line and its time; by default, lines are written to standard

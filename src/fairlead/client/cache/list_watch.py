@@ -120,7 +120,7 @@ class ListWatch:
             self._reflector.end_pause(self._clock())
 
     async def _watch(self, watch: OpenWatch, slow_timer: asyncio.TimerHandle) -> None:
-        """Process the lines of one watch until it ends; the first lines cancel `slow_timer`.
+        """Process the lines of one watch until the watch ends; the first lines cancel `slow_timer`.
 
         Raises RequestError if the watch fails.
         """

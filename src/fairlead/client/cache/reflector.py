@@ -257,7 +257,7 @@ class Reflector:
     def _marked(self, bookmark: ApiObject, now: int) -> list[ObjectUpdate] | None:
         """Process a bookmark; return how the known objects change.
 
-        Only the bookmark at the end of a streamed list changes them: the known objects that the
+        Only the bookmark at the end of a streamed list changes the known objects: objects that the
         list did not contain are deleted. Returns None if the caller must end the watch.
         """
         version = bookmark.metadata.resource_version
@@ -308,7 +308,7 @@ class Reflector:
     def ended(self, now: int) -> None:
         """Record that a watch ended without an error.
 
-        The end counts as a failure if the watch was to stream a list and the list is not complete.
+        The end counts as a failure if the watch had to stream a list and the list is not complete.
         """
         if self._listed is not None:
             self._reset_backoff()
@@ -494,7 +494,7 @@ class Reflector:
 def is_newer(version: str, than: str) -> bool:
     """Return whether the resource version `version` is newer than the resource version `than`.
 
-    If one of them is not a number, `version` counts as newer whenever it differs from `than`.
+    If one of the two versions is not a number, `version` counts as newer if it differs from `than`.
     upstream: apimachinery/pkg/util/resourceversion: CompareResourceVersion
     """
     number, other = version_number(version), version_number(than)

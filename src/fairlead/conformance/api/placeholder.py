@@ -99,7 +99,7 @@ class PlaceholderValues(Struct):
     def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
-        Returns False if a placeholder is already bound to a value that differs from the one in
+        Returns False if a placeholder is already bound to a value that differs from the value in
         `found`. If `exact_version` is set, resource versions are compared: each `<rv:N>` stands for
         one version, and a greater N stands for a greater version. Otherwise, only the form of
         resource versions is compared.

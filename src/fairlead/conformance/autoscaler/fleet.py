@@ -196,7 +196,7 @@ class Fleet:
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:
-        """Return the price per hour of the group that the label `fleet/group` of `node` names.
+        """Return the hourly price of the group that is in the label `fleet/group` of `node`.
 
         Returns None if the label is missing, or if the group does not exist or has no price.
         """

@@ -100,7 +100,7 @@ def dns_subdomain_problems(name: str) -> tuple[str, ...]:
 
 
 def caseless_dns_subdomain_problems(name: str) -> tuple[str, ...]:
-    """Return the error texts if `name` in lower case is not a DNS subdomain; () if it is one.
+    """Return the error texts if the lower-case form of `name` is not a DNS subdomain, else ().
 
     The names of CSI and DRA drivers may contain capital letters.
     """

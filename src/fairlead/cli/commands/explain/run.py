@@ -290,8 +290,8 @@ def _with_starts(
     """Return `answer` with a table of the times at which the pending pods would start.
 
     If these times are unknown, a note is added instead of the table. If no pod of the explained
-    workload is pending, `answer` is returned as it is. Raises InputError if `answer` explains
-    anything but a workload.
+    workload is pending, `answer` is returned as it is. Raises InputError if `answer` explains an
+    object that is not a workload.
     """
     if "workload" not in answer.facts:
         problem = "needs a pod, a workload or a pod group to explain"

@@ -63,7 +63,7 @@ def _read_backend(
 ) -> ExtenderBackend:
     """Return the backend with the plugins of `config` and `plugins`, and the objects of `snapshot`.
 
-    If `config` is None and `plugins` names plugins, only these run, because the calling
+    If `config` is None and `plugins` names plugins, only these plugins run, because the calling
     kube-scheduler already runs Kubernetes' own plugins. If `config` is None and `plugins` names no
     plugin, the default plugins run. Raises InputError.
     """

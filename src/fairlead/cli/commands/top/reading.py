@@ -116,8 +116,8 @@ async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
     """Read the nodes and pods of the cluster, with their metrics, and the events.
 
     Events and pod metrics are read only from `namespace`; "" means all namespaces. If the API
-    server does not serve the events or metrics, or refuses access to them, the result contains
-    none. Raises RequestError.
+    server does not serve the events or metrics, or refuses access to them, the result does not
+    contain them. Raises RequestError.
     """
     inside = f"/namespaces/{namespace}" if namespace else ""
     nodes, pods, events, node_metrics, pod_metrics = await asyncio.gather(

@@ -237,7 +237,7 @@ def _path(name: str, suffix: str) -> Path:
 
 
 def _remove_files(name: str) -> None:
-    """Remove the state file, and the log file if it is empty; call this with the lock held."""
+    """Remove the state file, and the log file if it is empty; the caller must hold the lock."""
     _path(name, ".json").unlink(missing_ok=True)
     log = _path(name, ".log")
     with suppress(FileNotFoundError):
@@ -250,7 +250,7 @@ def _remove_files(name: str) -> None:
 def _opened(name: str, suffix: str) -> Iterator[int]:
     """Yield the file descriptor of the state file or log file (`_path`) of the cluster `name`.
 
-    Raises InputError if it cannot be opened, or is not a regular file of this user.
+    Raises InputError if the file cannot be opened, or is not a regular file of this user.
     """
     path = _path(name, suffix)
     try:

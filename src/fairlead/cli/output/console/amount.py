@@ -19,7 +19,8 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 def amount_text(resource: str, amount: float) -> str:
     """Return `amount` as text; cores and sizes have about three digits, counts have all digits.
 
-    `amount` is in millicores for cpu, in bytes for sizes such as memory, and otherwise a count.
+    `amount` is in millicores for cpu, and in bytes for sizes such as memory. For all other
+    resources, `amount` is a count.
     """
     match unit_of(resource):
         case "milli":

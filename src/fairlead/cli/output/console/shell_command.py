@@ -12,7 +12,8 @@ _CONTINUED: Final = " \\"
 def command_lines(command: str, width: int) -> list[str]:
     """Return `command` as lines of at most `width` characters, broken between its words.
 
-    All lines but the last end in a backslash. A word that is longer than `width` is not broken.
+    Every line except the last ends with a backslash. A word that is longer than `width` is not
+    broken.
     """
     if len(command) <= width:
         return [command]

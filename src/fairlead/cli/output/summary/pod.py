@@ -207,8 +207,8 @@ def other_pods(
 
     `changed` is the run with the change.
 
-    If a list of new or removed pods is too long, its section instead has a row for each workload in
-    each of `groups`; see `_placements`.
+    If a list of new or removed pods is too long, its section instead has a row for each combination
+    of a workload and one of `groups`; see `_placements`.
     """
     node = TableColumn("NODE", is_name=True)
     gone = [(one.key, one.node) for one in difference.gone]
@@ -255,8 +255,9 @@ def other_pods(
 def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Section:
     """Return the section of `pods` and their nodes.
 
-    If not all pods can be printed, the section instead has a row for each workload in each of
-    `groups`. If this would not reduce the number of rows, the section has a row for each pod.
+    If not all pods can be printed, the section instead has a row for each combination of a workload
+    and one of `groups`. If this would not reduce the number of rows, the section has a row for each
+    pod.
     """
     named = TableColumn(f"{title} ({len(pods):,})", is_name=True)
     what = f"{counted(len(pods), 'pod')} {title.lower()}"

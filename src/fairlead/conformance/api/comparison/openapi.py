@@ -2,8 +2,8 @@
 
 The JSON library of the recorded server writes an embedded Go struct as a member. The member has the
 name of the struct's type (`SchemaProps`, `OperationProps`, ...). Clients expect the fields of the
-struct in the parent object instead, so `as_published` moves them there. Descriptions were not
-recorded.
+struct in the parent object instead, so `as_published` moves these fields to the parent object.
+Descriptions were not recorded.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ _NORMALIZATIONS: Final = (_whole, _without_nodes, _without_suffixes, _without_na
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return the object in a JSON or YAML text; None for several documents or any other text."""
+    """Return the object in a JSON or YAML text; None for other texts, such as several documents."""
     with suppress(ValueError, yaml.YAMLError):
         if text.startswith(_YAML):
             found = yaml.CSafeLoader(text).get_single_data()

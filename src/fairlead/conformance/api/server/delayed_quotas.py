@@ -41,7 +41,8 @@ class DelayedQuotas:
         """Record a client's modification of a ResourceQuota.
 
         The modification becomes visible after the delay. Exception: if a previous modification of
-        the same quota is not visible yet, both become visible when the previous one does.
+        the same quota is not visible yet, both modifications become visible after the delay of the
+        previous one.
         """
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return

@@ -81,7 +81,10 @@ class InProcess(Struct):
         return None if timeout_s is None else self.own.now + int(timeout_s * NANOSECONDS_PER_SECOND)
 
     def reach(self, at_ms: int) -> None:
-        """Advance to `at_ms` ms after the start of the case; end watches that time out by then."""
+        """Advance to `at_ms` ms after the start of the case.
+
+        The watches that time out before this time are ended.
+        """
         target = max(self.own.now, self._begin + at_ms * NANOSECONDS_PER_MILLISECOND)
         timed = [watched for watched in self._open if watched.until is not None]
         for watched in sorted(timed, key=lambda one: one.until or 0):

@@ -211,8 +211,8 @@ _GROUP_FIELDS: Final = frozenset(NodeGroupOptions.__struct_fields__)
 def _parsed(flags: Mapping[str, Any], owner: type[Struct]) -> dict[str, Any]:
     """Return {field name: parsed value} for `flags`.
 
-    Each value is parsed as a value of the type that its field has in the class `owner`. Raises
-    OptionError if `owner` has no such field, or if a value is invalid.
+    Each value is parsed to the type of its field in the class `owner`. Raises OptionError if
+    `owner` has no such field, or if a value is invalid.
     """
     types = owner.__annotations__
     found: dict[str, Any] = {}

@@ -444,7 +444,7 @@ class SimulatedProvider:
             self.commands.append(DeleteObject(ObjectRef("Node", "", name), why=_WHY_DELETED))
 
     def refused(self, command: CreateObject | DeleteObject, now: Instant) -> None:
-        """Repeat the failed `command` after 10 s if it creates or deletes a machine's Node.
+        """Repeat the failed `command` after 10 s if the command creates or deletes a Node.
 
         A command that is no longer needed is not repeated.
         """

@@ -162,8 +162,8 @@ class _Packing(Struct):
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether the pod was placed.
 
-        A topology spread constraint over hostnames can keep the pod off the last added node. The
-        pod is then placed on another node of the snapshot that it fits, if there is one.
+        A topology spread constraint over hostnames can keep the pod off the last added node. If the
+        pod fits another node of the snapshot, the pod is then placed on that node.
         """
         if not self.last:
             return False

@@ -24,8 +24,9 @@ Pods = Sequence[PodInfo]
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
     """Return `groups`, sorted by the size of their pods, largest first.
 
-    The size of a pod is the share of the allocatable cpu of `node` that the pod requests, plus the
-    share of the allocatable memory. Groups whose pods have equal sizes keep their order.
+    The size of a pod is the sum of two shares: the share of the allocatable cpu of `node` that the
+    pod requests, and the share of the allocatable memory. Groups whose pods have equal sizes keep
+    their order.
     """
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))
