@@ -385,7 +385,9 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 
 
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
-    """Scale the first `elastic` Deployments to their size at `after_s` seconds after the start.
+    """Scale the first `elastic` Deployments to the size that the time `after_s` requires.
+
+    `after_s` is the number of seconds since the start.
 
     All these Deployments have the same size, which follows a cosine curve with two periods per day,
     from REPLICAS to twice that number.

@@ -1,7 +1,7 @@
 """Credentials: the headers and client certificate of a user, renewed before they expire.
 
-An exec plugin may take a minute. Therefore it runs in a thread, before the current credential
-expires. While the plugin runs, requests use the current credential.
+An exec plugin may take a minute. Therefore the plugin runs in a thread, before the current
+credential expires. While the plugin runs, requests use the current credential.
 
 upstream: client-go/plugin/pkg/client/auth/exec/exec.go, client-go/transport/token_source.go,
 client-go/transport/cert_rotation.go

@@ -122,7 +122,7 @@ def _read_baseline(path: Path) -> dict[str, Json]:
 
 
 def _known(unknown: str, names: Sequence[str]) -> str:
-    """Return a text that suggests the name most similar to `unknown`, and lists all `names`."""
+    """Return a text that suggests the name closest to `unknown`, and lists all `names`."""
     nearest = difflib.get_close_matches(unknown, names, n=1, cutoff=NEAREST_CUTOFF)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     return f"{hint}known: {', '.join(names)}"

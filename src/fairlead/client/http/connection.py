@@ -252,8 +252,8 @@ def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
     """Return the decoded `body`; `encoding` is its Content-Encoding.
 
     `encoding` must be gzip, x-gzip, identity or "". The caller must have added the bytes of `body`
-    to the count of `limit`. This function subtracts them again, and adds the size of the result.
-    Raises ValueError if `encoding` has another value or `body` is damaged. Raises
+    to the count of `limit`. This function subtracts these bytes again, and adds the size of the
+    result. Raises ValueError if `encoding` has another value or `body` is damaged. Raises
     TooLongAnswerError if the result is longer than `limit` permits.
     """
     if not body or encoding in (b"", b"identity"):

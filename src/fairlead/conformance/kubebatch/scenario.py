@@ -64,7 +64,7 @@ def _object(flat: Json, meta: tuple[str, ...]) -> Json:
 
 
 def jobs_of_tasks(scenario: Json) -> dict[str, str]:
-    """Return the key of each recorded pod's job, by pod key.
+    """Return a map from the key of each recorded pod to the key of its job.
 
     The key of a job is `namespace/group`; the group is "" if the pod states no group.
     """

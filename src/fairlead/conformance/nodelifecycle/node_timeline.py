@@ -220,7 +220,7 @@ def _line(write: Json) -> tuple[int, str]:
 
 
 def _states_by_zone(entries: list[Json]) -> dict[str, list[Json]]:
-    """Return the states of each zone in recorded order, by zone.
+    """Return a map from each zone to its states, in recorded order.
 
     Entries of different zones are kept apart, because a pass may record the zones in any order.
     """

@@ -311,8 +311,8 @@ class TimelineWorld:
         If the pod is already terminating and `grace_s` is not 0, nothing happens. The store removes
         the pod now if `grace_s` is 0, or if the pod is not bound or has finished. Otherwise the
         kubelet removes the pod after `terminate_ms`. If `terminate_ms` is None, the time that the
-        scenario sets for this pod applies. If the scenario sets none, the time is the grace period
-        plus `kubelet_stop_ms`.
+        scenario sets for this pod applies. If the scenario sets no time, the time is the grace
+        period plus `kubelet_stop_ms`.
         """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:

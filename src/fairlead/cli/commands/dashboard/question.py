@@ -57,7 +57,7 @@ class Questions:
     ) -> None:
         """`whatif_options` are added to each what-if.
 
-        `cluster_arguments` is called for each question. The result is the arguments with which
+        `cluster_arguments` is called for each question. It returns the arguments with which
         `fairlead whatif` and `fairlead explain` read the cluster. If these arguments name the
         temporary file `cluster.json`, printed commands contain the words in `source` instead of the
         name of the file.

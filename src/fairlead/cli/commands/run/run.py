@@ -222,7 +222,8 @@ def _reporter(
 ) -> Reporter:
     """Return a reporter that passes decisions to the metrics, the dashboard and the log.
 
-    `given` wraps a reporter in one that also writes the log of decisions (`DecisionLogOptions`).
+    `given` wraps a reporter in a reporter that also writes the log of decisions
+    (`DecisionLogOptions`).
     """
 
     def wrap(reporter: Reporter) -> Reporter:
@@ -272,7 +273,7 @@ def print_roles(request: RunRequest) -> int:
 
 
 def run_shadow(request: RunRequest) -> int:
-    """Compare the placements of other schedulers with Fairlead's; at the end, print a summary.
+    """Compare placements of other schedulers with those of Fairlead; at the end, print a summary.
 
     Ends after a signal, a failure or the duration of --for. Returns the exit code. Raises
     InputError if an option or a file cannot be used.

@@ -153,7 +153,7 @@ def _matched(outcome: RunOutcome, conditions: Mapping[str, FailOn | None]) -> di
     """Return the `conditions` that are true, each with its evidence.
 
     A value of None in `conditions` stands for the condition `loop`, which is true if pods are
-    displaced again and again. Each other condition is true if a displaced pod matches it.
+    displaced again and again. Any other condition is true if a displaced pod matches the condition.
     """
     found = {}
     for text, one in conditions.items():

@@ -24,8 +24,8 @@ def print_failed_start(arguments: Sequence[str]) -> None:
     """Print a line for `eval` if a failed `fairlead up` has --detach among its `arguments`.
 
     The line sets KUBECONFIG to the file of the cluster of this name that runs in the background. If
-    there is no such cluster, it sets KUBECONFIG to a path that kubectl refuses. The line ends with
-    the command `false`, so that `eval` fails. If stdout is a terminal, nothing is printed.
+    there is no such cluster, the line sets KUBECONFIG to a path that kubectl refuses. The line ends
+    with the command `false`, so that `eval` fails. If stdout is a terminal, nothing is printed.
     """
     name = _detached_name(arguments)
     if name is None:
@@ -40,9 +40,9 @@ def print_failed_start(arguments: Sequence[str]) -> None:
 def _detached_name(arguments: Sequence[str]) -> str | None:
     """Return the name of the cluster if `arguments` set --detach, and otherwise None.
 
-    --detach=false does not set it. Other options and their values are not checked. One of them may
-    be the reason why the start failed. If the value of --detach or --name cannot be parsed, the
-    result is an empty string, which is the name of no cluster.
+    --detach=false does not set --detach. Other options and their values are not checked. One of
+    them may be the reason why the start failed. If the value of --detach or --name cannot be
+    parsed, the result is an empty string, which is the name of no cluster.
     """
     try:
         _, bound, *_ = App(default_command=_start).parse_known_args(list(arguments))

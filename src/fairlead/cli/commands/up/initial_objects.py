@@ -52,8 +52,9 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     """Return the objects of `snapshot`, made complete so that controllers accept them.
 
     Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
-    added. If the snapshot has no ServiceAccounts, those that workloads name are added. Otherwise,
-    the cluster would refuse the workloads' new pods. A line on stderr states how many are added.
+    added. If the snapshot has no ServiceAccounts, the ServiceAccounts that workloads name are
+    added. Otherwise, the cluster would refuse the workloads' new pods. A line on stderr states how
+    many ServiceAccounts are added.
 
     If an owner of an object is not in the result, the reference to this owner is removed.
     Otherwise, the garbage collector would delete the object. A line on stderr states how many

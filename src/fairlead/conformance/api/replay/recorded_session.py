@@ -80,7 +80,7 @@ def session_start() -> Instant:
 def bounds_of(number: int, start: Instant) -> tuple[Instant, Instant | None]:
     """Return (earliest start time, latest end time) of the command `number`.
 
-    `start` is the start time of the session. If the end time is None, the command has no limit.
+    `start` is the start time of the session. None means that the end time is not limited.
     """
     minutes = next((least, most) for first, least, most in _MINUTES if number >= first)
     earliest, latest = (None if m is None else start + seconds(60 * m) for m in minutes)

@@ -35,8 +35,8 @@ class OverHttp:
     invalid token. `ca_file` is the path of the server's CA certificate; None means the CA
     certificates of this machine. A watch waits for each event for at most t + 2 seconds. Here t is
     the `timeoutSeconds` of the watch request (1 if the request has no timeout), but at most
-    `patience_s`. If the server's clock can be set, `on_reach` sets it to a time of the recording.
-    The argument of `on_reach` is this time in ms after the start of the case.
+    `patience_s`. If the server's clock can be set, `on_reach` sets the clock to a time of the
+    recording. The argument of `on_reach` is this time in ms after the start of the case.
     """
 
     url: str

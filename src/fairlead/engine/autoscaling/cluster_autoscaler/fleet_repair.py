@@ -89,7 +89,7 @@ class FleetRepair:
             context.registry.recalculate()
 
     def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
-        """Return `provider_ids`, or the ids of all instances if `group` only scales as a whole."""
+        """Return the ids of all instances if `group` scales only as a whole, else the given ids."""
         if self._context.group_options(group).zero_or_max_node_scaling:
             return [instance.id for instance in group.instances()]
         return list(provider_ids)

@@ -43,7 +43,7 @@ _EVICT_DAEMON_SET_POD: Final = f"{ANNOTATION_PREFIX}enable-ds-eviction"
 
 
 class _Eviction(Struct):
-    """The eviction of one pod. If `is_full` is set, a failure of the eviction fails the drain."""
+    """The eviction of one pod. If `is_full` is set, the drain fails if the eviction fails."""
 
     pod: Pod
     is_full: bool

@@ -33,7 +33,10 @@ class NodeTaintWriter:
         self._cordon = cordon
 
     def mark_to_be_deleted(self, name: str, now: Instant) -> None:
-        """Add the deletion taint to node `name` if it is missing; cordon the node if configured."""
+        """Add the deletion taint to node `name` if the node does not have this taint.
+
+        The same write cordons the node if the argument `cordon` of `__init__` is True.
+        """
         node = self._listers.nodes.get(name)
         if node is not None and not has_taint(node, TO_BE_DELETED):
             self._write(node, (*node.spec.taints, to_be_deleted_taint(now)), cordon=True)
