@@ -55,7 +55,8 @@ class DependentsOfTypes(Struct, frozen=True):
     """The CSINode and ResourceSlices that new nodes get.
 
     The keys of `by_type` are pairs (NodePool, instance type); the NodePool "" means any NodePool.
-    The keys of `by_pool` are NodePools; `by_pool` is used if `by_type` has no entry.
+    The keys of `by_pool` are NodePools. `by_pool` is used if `by_type` has no entry for the
+    instance type.
     """
 
     by_type: Mapping[tuple[str, str], NodeDependents] = {}

@@ -233,7 +233,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store `node` as changed by a patch that was just sent; do nothing if `node` is None."""
+        """Store `node`, the result of the patch that was just sent; do nothing if it is None."""
         if node is not None:
             self.put(node)
 
@@ -343,7 +343,9 @@ class StaticAutoscaler:
 
         By default, there is one attempt. If --salvo-scale-up is set, attempts are repeated until an
         attempt fails or no pods remain. The attempts also end if a pod does not fit the nodes that
-        an attempt added for it. upstream: static_autoscaler.go: runScaleUpSalvo
+        an attempt added for the pod.
+
+        upstream: static_autoscaler.go: runScaleUpSalvo
         """
         while pods:
             status = self.orchestrator.scale_up(pods, templates, now)

@@ -166,10 +166,11 @@ class Karpenter:
         return self._provisioner.pools_without_types()
 
     def limited_use(self, since: Instant, now: Instant) -> dict[str, dict[str, int]]:
-        """Return the greatest capacity of the nodes of each NodePool from `since` to `now`.
+        """Return the greatest capacity that the nodes of each NodePool had from `since` to `now`.
 
-        The result has the amounts by NodePool and by resource that the NodePool limits. The limits
-        must allow more than the capacity at the end if Karpenter consolidates nodes later.
+        The result contains only NodePools with limits. The result maps each NodePool to a mapping:
+        {resource that the NodePool limits: greatest amount}. The limits must allow these amounts,
+        even if Karpenter removes nodes later.
         """
         pools = self.cluster.node_pools.values()
         found = {one.name: limited_use(self.cluster, one, now) for one in pools if one.spec.limits}
@@ -347,14 +348,15 @@ class Karpenter:
     def _release_evictions(self, now: Instant, *versions: PodDisruptionBudget) -> None:
         """Repeat the refused evictions of the pods that a changed or deleted budget selects.
 
-        `versions` are the version before the change and, unless the budget was deleted, the new
-        one. A pod counts if either version selects it.
+        `versions` are the budget before and after the change. If the budget was deleted, `versions`
+        contains only its last version. The eviction of a pod is repeated if any version selects the
+        pod.
         """
         for pod in self._claims.refused_evictions.release(*versions):
             self._claims.continue_drain(pod.spec.node_name, now)
 
     def _observe_taints(self, node: Node, now: Instant) -> None:
-        """Let the Node trigger provisioning passes if and only if it has the disruption taint."""
+        """Let the Node trigger provisioning passes as long as it has the disruption taint."""
         # upstream: provisioning/controller.go:NodeController.Reconcile
         if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
             self._batcher.add(node.metadata.name, now)
@@ -512,7 +514,10 @@ class Karpenter:
 
 
 def _with_creation_time(claim: NodeClaim, start: Instant) -> NodeClaim:
-    """Return `claim`; if it has no creation time, as in a handwritten file, set it to `start`."""
+    """Return `claim`. If it has no creation time, return a copy that was created at `start`.
+
+    A NodeClaim in a handwritten file may have no creation time.
+    """
     if claim.metadata.creation_timestamp:
         return claim
     created = format_timestamp(start)

@@ -1,4 +1,4 @@
-"""The factors of a node's disruption cost: the cost of evicting its pods, its remaining lifetime.
+"""The factors of a node's disruption cost: its pods' eviction cost, and its remaining lifetime.
 
 upstream: pkg/utils/disruption/disruption.go
 """

@@ -36,7 +36,8 @@ def go_sorted(elements: list[Element], keys: list[Any]) -> list[Element]:
 class _Sort:
     """The state of one sort.
 
-    `order[i]` is the original index of the element that is now at position i, `keys[i]` is its key.
+    `order[i]` is the original index of the element that is now at position i. `keys[i]` is the key
+    of this element.
     """
 
     def __init__(self, keys: list[Any]) -> None:

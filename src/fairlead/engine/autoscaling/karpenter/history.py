@@ -34,7 +34,7 @@ class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
 
 
 class LimitedUse(Struct, frozen=True):
-    """The capacity of the nodes of the NodePool `pool`, by resource that the NodePool limits.
+    """The capacity of the nodes of the NodePool `pool`, for each resource that the pool limits.
 
     `at` is the time of the provisioning pass after which the nodes have this capacity.
     """
@@ -49,8 +49,8 @@ class KarpenterHistory(Struct):
 
     If no node can be created for a pod, `errors` maps the key of the pod to upstream's error text.
     `undelivered` contains the number of NodeClaims that failed for lack of capacity, by NodePool.
-    `refusals` records for how long each error applied. `uses` has an entry for each pass and each
-    NodePool with limits for which the pass created NodeClaims.
+    `refusals` records for how long each error applied. If a pass creates NodeClaims for a NodePool
+    with limits, `uses` gets an entry for the pass and the NodePool.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

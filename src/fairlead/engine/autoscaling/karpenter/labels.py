@@ -65,9 +65,10 @@ CORE_WELL_KNOWN_LABELS: Final = frozenset(
 
 
 def normalized_label(key: str) -> str:
-    """Return the label that Karpenter reads instead of `key`; `key` itself if there is none.
+    """Return the label that Karpenter reads instead of `key`, or `key` if it has no replacement.
 
-    It is the stable name of a beta name, or the zone for the zone label of a volume driver.
+    A beta name is replaced by the stable name. The zone label of a volume driver is replaced by the
+    standard zone label.
     """
     return _ALIASES.get(key, key)
 

@@ -2,9 +2,9 @@
 
 Pods are evicted within their disruption budgets, in four groups: ordinary pods, ordinary DaemonSet
 pods, critical pods, critical DaemonSet pods. A group waits until the pods of the groups before it
-are gone. Pods with the annotation `do-not-disrupt` are not evicted. The drain waits until they are
-gone. If the NodeClaim has a termination grace period, each remaining pod is deleted early enough to
-stop before this period ends. The pod's group, budgets and annotations then do not matter.
+are gone. Pods with the annotation `do-not-disrupt` are not evicted. The drain waits until these
+pods are gone. If the NodeClaim has a termination grace period, each remaining pod is deleted early
+enough to stop before this period ends. The pod's group, budgets and annotations then do not matter.
 
 A drain ignores terminated pods, mirror pods, and pods that tolerate the disruption taint. A drain
 also ignores pods that should have ended more than a minute ago.

@@ -72,9 +72,9 @@ class UnremovableNodes:
         self._until: dict[str, Instant] = {}
 
     def update(self, present: Collection[str], now: Instant) -> None:
-        """Prepare for the next loop: drop all reasons and old failed simulations.
+        """Prepare for the next loop: drop all reasons and outdated failed simulations.
 
-        Drop the failed simulations that have expired at `now`, and those of nodes that are not in
+        A failed simulation is outdated if it has expired at `now`, or if its node is not in
         `present`.
         """
         self.reasons = {}

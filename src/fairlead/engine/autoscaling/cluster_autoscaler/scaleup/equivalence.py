@@ -20,10 +20,10 @@ _GROUPS_MAX: Final = 10
 class PodEquivalenceGroup(Struct):
     """Equivalent pending pods, represented by the first pod.
 
-    `accepted` are the ids of the node groups whose new nodes the first pod fits. `rejected` maps
-    the ids of other node groups to the reasons why the first pod does not fit. `fits_skipped` is
-    set if the first pod fits new nodes of a group that scale-up skipped. `fits_skipped` is computed
-    only for pods that no group accepts, and only if the flag
+    `accepted` contains the ids of node groups: the first pod fits the new nodes of these groups.
+    `rejected` maps the ids of other node groups to the reasons why the first pod does not fit.
+    `fits_skipped` is set if the first pod fits new nodes of a group that scale-up skipped.
+    `fits_skipped` is computed only for pods that no group accepts, and only if the flag
     --scaleup-simulation-for-skipped-node-groups-enabled is set.
     """
 

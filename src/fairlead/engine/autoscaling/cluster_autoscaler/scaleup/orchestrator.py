@@ -343,10 +343,10 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Turn every acceptance by a node group that did not grow into a rejection.
+        """Replace each acceptance by a node group that did not grow with a rejection.
 
-        The groups that did not grow are `failed`, whose scale-up has failed, and the groups after
-        it in `infos`.
+        A group did not grow if its scale-up failed (`failed`), or if it comes after `failed` in
+        `infos`.
         """
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
@@ -359,7 +359,7 @@ class _Attempt:
     # --- status ----------------------------------------------------------------------------
 
     def reject_accepted(self, reason: str) -> None:
-        """Turn every acceptance by a node group into a rejection for `reason`."""
+        """Replace each acceptance by a node group with a rejection for `reason`."""
         for pods in self._pod_groups:
             pods.rejected |= dict.fromkeys(pods.accepted, (reason,))
             pods.accepted = []

@@ -81,7 +81,10 @@ def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> l
 
 
 def scale_up_delay(pod: Pod, delay: DurationNs) -> DurationNs:
-    """Return the age that `pod` must exceed for scale-up: `delay`, or a longer annotated delay."""
+    """Return the age that `pod` must exceed before scale-up considers it.
+
+    The result is `delay`, or the delay in the pod's annotation if that is longer.
+    """
     stated = pod.metadata.annotations.get(_SCALE_UP_DELAY)
     if stated is None:
         return delay
@@ -95,7 +98,7 @@ def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
     """Return whether more pods are probably about to arrive, so that scale-up should wait.
 
     The result is True if all pods are less than 2 s old. The result is also True if some pods
-    request a GPU, and all these pods are less than 30 s old.
+    request a GPU, and all pods that request a GPU are less than 30 s old.
     """
     if min(created_at(pod.pod) for pod in pods) + _NEW_FOR > now:
         return True

@@ -81,7 +81,10 @@ def sends_not_triggered(status: ScaleUpStatus) -> bool:
 
 
 def not_triggered(status: ScaleUpStatus, info: NoScaleUpInfo) -> str:
-    """Return the text of NotTriggerScaleUp: each reason, and the number of groups that have it."""
+    """Return the text of the event NotTriggerScaleUp.
+
+    The text states each reason, and the number of groups for which the reason applies.
+    """
     if status.result is ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL:
         return f"pod didn't trigger scale-up: {MAX_NODES_REACHED}"
     counts: dict[str, int] = {}

@@ -39,8 +39,8 @@ def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[
 def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim]:
     """Yield copies of the claims of `pod`, with the reservation for `pod` removed.
 
-    If `pod` owns a claim, or the claim is reserved for no other pod, the copy has no allocation
-    either. Yields nothing if a claim of `pod` is missing, or if `pod` must not use it.
+    If `pod` owns a claim, or the claim is reserved for no other pod, the allocation is removed,
+    too. Yields nothing if a claim of `pod` is missing, or if `pod` must not use it.
 
     upstream: snapshot.go: UnreservePodClaims
     """

@@ -189,7 +189,7 @@ class ClusterSnapshot:
         return usable_claims(pod, self._cluster.related)
 
     def pod_info(self, pod: Pod) -> PodInfo:
-        """Return the PodInfo of `pod`; it shares its `Shape` with equal pods of the snapshot."""
+        """Return the PodInfo of `pod`. Pods with equal specs have the same `Shape` object."""
         return PodInfo(pod, self._cluster.shapes.shape_of(pod))
 
     # --- forks -----------------------------------------------------------------------------
@@ -408,10 +408,10 @@ class ClusterSnapshot:
 
 
 def _codes(found: Feasibility, rows: Positions) -> npt.NDArray[np.int32]:
-    """Return the result of the filters for each row in `rows`; 0 means that the pod fits.
+    """Return the result of the filters for each of `rows`; 0 means that the pod fits.
 
-    A row that the filters did not examine gets -1, as if the pod did not fit. The result has the
-    shape (rows,).
+    `rows` are the row numbers of nodes in the node table. If the filters did not examine a node,
+    its result is -1: the pod does not fit. The returned array has the shape (rows,).
     """
     if found.plan.node_names is None:
         return found.codes[rows]

@@ -24,7 +24,7 @@ from fairlead.api.objects import (
 class NodeDevices(Struct, frozen=True):
     """The ResourceSlices of one node, and the claims of the node's DaemonSet pods.
 
-    Each of the `claims` was generated for such a pod, and holds devices in the `slices`.
+    Each claim in `claims` was generated for a DaemonSet pod, and holds devices in `slices`.
     """
 
     slices: tuple[ResourceSlice, ...] = ()

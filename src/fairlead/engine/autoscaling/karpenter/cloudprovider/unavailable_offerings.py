@@ -32,7 +32,10 @@ OfferingKey = tuple[str, str, str]
 
 
 class _Tables(Struct, frozen=True, eq=False):
-    """The instance types by node class; a node class not in `by_class` has the types `usual`."""
+    """The instance types by node class.
+
+    A node class that is not a key of `by_class` has the types `usual`.
+    """
 
     usual: InstanceTypeTable
     by_class: Mapping[NodeClassReference, InstanceTypeTable]

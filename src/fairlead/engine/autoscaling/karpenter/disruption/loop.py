@@ -120,9 +120,9 @@ class DisruptionLoop:
     def undisruptable(self, now: Instant) -> dict[str, str]:
         """Return the nodes that neither emptiness nor consolidation examines now.
 
-        The result maps each node to upstream's reason, or to Fairlead's own if the time of
-        consolidateAfter is not over. The result leaves out nodes without a NodeClaim and nodes that
-        are being removed.
+        The result maps each node to upstream's reason. If the time of consolidateAfter is not over,
+        the result contains a reason in Fairlead's words. The result leaves out nodes without a
+        NodeClaim and nodes that are being removed.
         """
         # upstream: types.go:NewCandidate, consolidation.go:ShouldDisrupt,
         # helpers.go:BuildDisruptionBudgetMapping; each publishes the reason as an event

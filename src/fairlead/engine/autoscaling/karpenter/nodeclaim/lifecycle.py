@@ -127,7 +127,7 @@ class NodeClaimLifecycle:
         return tuple(self._not_yet_consolidatable.values())
 
     def continue_drain(self, node: str, now: Instant) -> None:
-        """Continue a drain of `node` now: a pod on it, or a budget of such a pod, has changed."""
+        """Continue a drain of `node`, because a pod on it or a budget of a pod has changed."""
         claim = self._claim_on(node) if node and self._draining else None
         if claim is not None and claim.name in self._draining:
             self._draining[claim.name] = min(self._draining[claim.name], now)
@@ -233,9 +233,9 @@ class NodeClaimLifecycle:
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
         """Return whether an outage prevents the creation of the Node of `claim` at `now`.
 
-        If so, this call postpones the Node to the end of the outage, or to the NodeClaim's
-        registration timeout if that is earlier. If the timeout has already been reached, the call
-        removes the NodeClaim instead.
+        If so, this call postpones the creation to the end of the outage or to the registration
+        timeout of the NodeClaim, whichever comes first. If the timeout has already been reached,
+        the call removes the NodeClaim instead.
         """
         until = self._machines.stopped_until(claim, now)
         if until is None:

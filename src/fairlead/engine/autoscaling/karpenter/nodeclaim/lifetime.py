@@ -52,9 +52,9 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
 def last_event_at(pod: Pod, now: Instant) -> Instant:
     """Return the earlier of `now` and the time of the last event of `pod` (see `is_pod_event`).
 
-    The binding is one of these events. If the pod does not state when it was bound, the time at
-    which it started is used, or else the time at which it was created. If the pod states none of
-    these times, the result is `now`.
+    The binding of the pod is one of these events. If the pod does not state when it was bound, its
+    start time replaces the time of the binding. If the pod does not state its start time either,
+    its creation time is used. If the pod states none of these times, the result is `now`.
     """
     scheduled = condition(pod, "PodScheduled")
     bound = (

@@ -209,8 +209,8 @@ def node_of(
     """Return the command that creates the Node of `claim`.
 
     The Node has the labels that mark it as registered and initialized. `node_info` is the nodeInfo
-    in the Node's status; {} leaves nodeInfo out. `place` are the labels that the drivers of volumes
-    give the nodes of the zone; labels of `claim` take precedence.
+    in the Node's status; {} leaves nodeInfo out. `place` are the labels that volume drivers set on
+    nodes in the zone of `claim`. The labels of `claim` take precedence over `place`.
     """
     # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
     labels = {

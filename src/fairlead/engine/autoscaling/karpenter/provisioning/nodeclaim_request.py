@@ -90,8 +90,8 @@ class NodeClaimRequest(Struct, frozen=True):
     def labels(self) -> dict[str, str]:
         """The template's labels, and one value for each requirement on a custom label.
 
-        Upstream picks an arbitrary value. This property picks the first listed value in
-        alphabetical order. If no values are listed, it picks an allowed integer.
+        Upstream picks an arbitrary value. If the requirement lists values, this property picks the
+        value that comes first in alphabetical order. Otherwise, it picks an allowed integer.
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)
@@ -175,7 +175,8 @@ def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaim
     """Return the request that creates `claim`, or upstream's reason against it.
 
     The request keeps only the `max_instance_types` cheapest types. If these types have fewer values
-    than `minValues` demands, no request is returned, unless the policy is `BestEffort`.
+    than `minValues` demands, upstream's reason is returned. The policy `BestEffort` allows fewer
+    values.
     """
     # upstream: scheduler.go:TruncateInstanceTypes
     table = claim.template.table

@@ -43,7 +43,10 @@ def avoids_karpenter(pod: Pod) -> bool:
 
 
 def pod_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
-    """Return upstream's text about requirements that no node can meet; None if there are none."""
+    """Return upstream's text about the pod's requirements that no node can meet.
+
+    Returns None if there are no such requirements.
+    """
     required = required_node_affinity(pod.spec)
     terms = [*_selector_terms(pod), *(required.node_selector_terms if required is not None else ())]
     problems = [problem for term in terms for problem in _term_problems(term, options)]

@@ -3,8 +3,8 @@
 Karpenter compares a pod with a NodePool only if the limits of the NodePool allow another node. So
 Karpenter's error text names each NodePool whose limits are reached, even if its nodes would not
 suit the pod. Here, a simulated pass that ignores the limits of a NodePool shows whether the pod
-would get a node of this NodePool. Of the limits of the NodePool, only those are named that would
-keep the pod from getting a node if they were the only limits.
+would get a node of this NodePool. A limit of this NodePool is named if it alone keeps the pod from
+getting a node. `_reached` explains the case in which several limits do so only together.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ def _reached(
     """Return the names of the limits of `pool` that are reached, by the key of each of `pods`.
 
     A limit counts as reached if it alone keeps the pod from getting a node. If there is no such
-    limit, several limits do so together, because they exclude different instance types. The result
-    then has a set of such limits of which none can be left out.
+    limit, several limits together keep the pod from getting a node, because they exclude different
+    instance types. The result is then a set of such limits. Without any one of them, the pod would
+    get a node.
     """
     names = sorted(pool.spec.limits)
     if len(names) == 1 or not pods:

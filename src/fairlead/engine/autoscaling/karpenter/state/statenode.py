@@ -127,7 +127,7 @@ class StateNode(Struct, frozen=True, dict=True):
     def deleted(self) -> bool:
         """Whether the NodeClaim or its instance is being deleted.
 
-        If there is no NodeClaim, this is True if the Node is being deleted.
+        If there is no NodeClaim, the value tells whether the Node is being deleted.
         """
         if self.claim is not None:
             terminating = self.claim.is_true(INSTANCE_TERMINATING)

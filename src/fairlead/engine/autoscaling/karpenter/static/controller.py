@@ -3,9 +3,9 @@
     too few NodeClaims     launch the missing ones, within the pool's limit on nodes
     too many               delete the surplus; `surplus_claims` chooses them
 
-Both happen as soon as a NodePool or NodeClaim has changed. If a launch fails because the provider
-has no capacity, the pool pauses its launches. The pool resumes its launches when an offering
-becomes available again, or when a NodePool changes.
+Launches and deletions happen as soon as a NodePool or NodeClaim has changed. If a launch fails
+because the provider has no capacity, the pool pauses its launches. The pool resumes its launches
+when an offering becomes available again, or when a NodePool changes.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """

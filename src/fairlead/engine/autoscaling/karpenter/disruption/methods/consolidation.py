@@ -128,10 +128,10 @@ class Consolidation:
     ) -> DelayedCommands:
         """Call `search`, yield the validation delay, return the command if it is still valid.
 
-        `search` returns the command or None, and whether a budget excluded a candidate. If it
-        returns no command, although no budget excluded a candidate, this method does not call
-        `search` again until the cluster changes or five minutes have passed. If the command is no
-        longer valid, `reject(command, reason)` is called.
+        `search` returns the command or None, and whether a budget excluded a candidate. If `search`
+        returns no command, and no budget excluded a candidate, this method calls `search` again
+        only after the cluster has changed or five minutes have passed. If the command is no longer
+        valid, `reject(command, reason)` is called.
         """
         if self._memory.is_consolidated(self._method, now):
             return []

@@ -21,10 +21,10 @@ queue. All pods are then placed one by one.
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-The result of a placement by count is stored until the cluster changes. A later pass uses it again
-under two conditions. The pass has the same number of pods of each size, with the same facts. And it
-removes the same nodes, apart from nodes without room for any of these pods. So hundreds of
-candidates with equal pods share one result.
+The result of a placement by count is stored until the cluster changes. A later pass uses this
+result if two conditions hold. Firstly, both passes have the same number of pods of each size, and
+these pods have the same facts. Secondly, both passes remove the same nodes, apart from nodes
+without room for any of these pods. So hundreds of candidates with equal pods share one result.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ class NodeRoom(Struct):
 class PlacementResult(Struct, frozen=True):
     """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
-    The positions of pods are stated as ranges (size, first, end), without `end`. The size of a pod
-    is (minus cpu, minus memory), and a position is an index in the queue of the pods of this size.
-    If the size is None, a position is an index in the queue of all pods.
+    A range (size, first, end) states the positions of pods from `first` to `end` - 1. The size of a
+    pod is (minus cpu, minus memory), and a position is an index in the queue of the pods of this
+    size. If the size is None, a position is an index in the queue of all pods.
     """
 
     # The pods without a node, as (facts, number of pods), in the order of the queue.

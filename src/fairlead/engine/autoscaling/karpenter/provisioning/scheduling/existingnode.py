@@ -1,4 +1,4 @@
-"""ExistingNode: an existing node, or a NodeClaim being launched, during a provisioning pass.
+"""ExistingNode: a node, or a NodeClaim that is being launched, during a provisioning pass.
 
 ExistingNodes contains the nodes as they are before a pass places any pod. A search for a disruption
 simulates one pass for each candidate. All passes of the search share one ExistingNodes: a pass

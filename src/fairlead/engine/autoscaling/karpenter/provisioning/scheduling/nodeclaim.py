@@ -48,7 +48,7 @@ _TYPO: Final = " (CPU request >= 1 Million, m vs M typo?)"
 
 
 class DaemonOverhead(Struct, frozen=True):
-    """The DaemonSet pods that every node of a NodePool will run, their requests and host ports."""
+    """The DaemonSet pods that every node of a NodePool will run, with requests and host ports."""
 
     pods: tuple[Pod, ...] = ()
     requests: Mapping[str, int] = field(default_factory=dict)
