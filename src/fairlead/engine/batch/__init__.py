@@ -5,6 +5,6 @@ members that a gang needs, or none of them. Inside a session, only `Session.move
 resources a task holds.
 
 The terms are kube-batch's. A *task* is a pod as a member of a job. *Releasing* resources belong to
-pods that are being deleted. A *pipelined* task has a node, but waits until such pods have
-released enough resources there.
+pods that are being deleted. A *pipelined* task has a node, but waits until pods that are being
+deleted have released enough resources on this node.
 """

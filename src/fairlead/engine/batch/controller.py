@@ -157,8 +157,9 @@ class Batch:
         In a check, `Preparations` finds out whether the volumes and devices of tasks are ready.
 
         If something has changed since the last session, the next session is one period after the
-        last session. Otherwise, the next session is at the time `wake_at` that the last session
-        returned, if any. Returns None if nothing is due, or no job exists.
+        last session. Otherwise, the time of the next session is `wake_at`, which the last session
+        returned; if it is None, no session is due. Returns None if nothing is due, or no job
+        exists.
         """
         if not self.jobs.jobs:
             return None

@@ -1,9 +1,9 @@
 """backfill: places best-effort tasks on any node, and short tasks on reserved resources.
 
-Resources are reserved for a gang that has waited too long, until its expected start. Tasks of
-another job may use the reserved resources if they end by that time and their job becomes ready. If
-there is no reservation, or if the expected start is unknown, backfill places only best-effort
-tasks.
+If a gang has waited too long, resources are reserved until the gang's expected start. Tasks of
+another job may use the reserved resources if the tasks end before the expected start and their job
+becomes ready. If there is no reservation, or if the expected start is unknown, backfill places only
+best-effort tasks.
 
 upstream: pkg/scheduler/actions/backfill/backfill.go (best-effort tasks only)
 """

@@ -67,8 +67,8 @@ class EvictionKind(Struct, frozen=True):
 
     `voters(tiers)` returns these plugins, by tier. `allowed_by(plugin, task, candidates)` returns
     the candidates that `plugin` allows to be evicted for `task`. Before that, a plugin of type
-    `excluding` can exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the other
-    jobs in `jobs`. `why` is the reason in events and reports.
+    `excluding` can exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the jobs
+    in `jobs` that are not excluded. `why` is the reason in events and reports.
     """
 
     why: str

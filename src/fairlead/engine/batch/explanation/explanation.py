@@ -750,7 +750,7 @@ def _scarcity_for(session: Session, job: JobInfo) -> Scarcity:
 def _next_request(session: Session, job: JobInfo) -> Amounts:
     """Return the total request of the members that `job` lacks to start.
 
-    If it lacks none, return the request of the next member that waits.
+    If `job` can already start, return the request of the next member that waits.
     """
     return total_request(_next_tasks(session, job))
 

@@ -1,12 +1,14 @@
 """NodeChoice: finds the nodes that can take a task, and the best of these nodes.
 
-    verdicts and scores that depend on a node and its pods      cached per shape (`ShapePlan`)
+    verdicts and scores that depend on a node and its pods      cached for equal pods (`ShapePlan`)
     verdicts and scores that depend on more (affinity, spread)  evaluated for every task; skipped if
                                                                 an equal pod (`EqualPods`) showed
                                                                 that they have no effect
 
 A session uses several NodeChoice objects (`NodeChoices`). The objects differ only in the filters of
-their frameworks. upstream: pkg/scheduler/util/scheduler_helper.go
+their frameworks.
+
+upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ArgumentReader: reads the value of a plugin's argument from the configuration.
 
 If a value is invalid, the plugin uses its default, as in upstream. Upstream then writes a line to
-the log of the scheduler; answers of Fairlead have a note.
+the log of the scheduler. Fairlead adds a note to its answers.
 upstream: pkg/scheduler/framework/arguments.go: GetInt, GetBool
 """
 

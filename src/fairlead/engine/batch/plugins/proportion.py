@@ -403,7 +403,10 @@ class Proportion:
 
 
 def _sum(amounts: Amounts, additions: Sequence[int] | None) -> Amounts:
-    """Add the entry of `additions` for its column, or 0, to each of `amounts`; return the sums."""
+    """Add `additions` to `amounts`, column by column; return the sums for the columns of `amounts`.
+
+    A column that `additions` lacks counts as 0.
+    """
     if additions is None:
         return amounts
     return tuple((c, amount + (additions[c] if c < len(additions) else 0)) for c, amount in amounts)

@@ -1,4 +1,4 @@
-"""PLUGINS: the constructor of every batch plugin, by name, and the readers of their arguments."""
+"""PLUGINS: the constructor of every batch plugin, by name, and the readers of its arguments."""
 
 from __future__ import annotations
 

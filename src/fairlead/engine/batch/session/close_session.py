@@ -211,9 +211,9 @@ def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple
 
 
 def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
-    """Return the new condition PodGroupScheduled of a group of scheduling.k8s.io, () if unchanged.
+    """Return the new condition PodGroupScheduled of a group of scheduling.k8s.io.
 
-    Once the condition is True, it stays True.
+    Returns () if the condition is unchanged. Once the condition is True, it stays True.
 
     upstream: staging/src/k8s.io/api/scheduling/v1alpha2/types.go: PodGroupScheduled
     """

@@ -126,9 +126,11 @@ class QueueTree:
         """Return {name of a queue: the amounts, by column, that the queue must not exceed}.
 
         A queue must not exceed its capability. A queue must also not use the guarantees of its
-        siblings. So these guarantees are subtracted from the limit of the nearest ancestor that has
-        one, or from `total`. A queue may always use its own guarantee, unless its capability is
-        lower. upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
+        siblings. So these guarantees are subtracted from the limit of the nearest ancestor with a
+        limit. If no ancestor has a limit, the guarantees are subtracted from `total`. A queue may
+        always use its own guarantee up to its capability.
+
+        upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
         pkg/scheduler/plugins/capacity/capacity.go: realCapability
         """
         found: dict[str, Amounts] = {}
