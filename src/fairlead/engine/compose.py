@@ -152,8 +152,8 @@ def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletCo
     """Return the configuration of the kubelets for an engine without the parts in `without`.
 
     Fairlead's node lifecycle controller computes the renewal times of a lease from an annotation.
-    So the kubelets normally do not write every renewal. If `without` contains this controller,
-    another program replaces it, which does not read the annotation. The kubelets then write every
+    So the kubelets normally do not write every renewal. If `without` contains this controller, it
+    is replaced by another program that does not read the annotation. The kubelets then write every
     renewal.
     """
     if "node-lifecycle" in without:

@@ -43,8 +43,9 @@ _NEVER: Final[Instant] = (1 << 63) - 1  # stored for a controller whose `next_de
 class _Member:
     """A controller of an engine.
 
-    `place` is its index in the engine's list of deadlines. `bit` represents it in a set of members
-    with deadlines. `bit` is 1 << place, or 0 if the controller has no deadlines.
+    `place` is the index of the controller's deadline in the engine's list of deadlines. `bit`
+    represents the controller in a set of controllers with deadlines. `bit` is 1 << place, or 0 if
+    the controller has no deadlines.
     """
 
     __slots__ = ("bit", "controller", "interest", "issuer", "place")
@@ -190,9 +191,9 @@ class Engine:
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the controllers that need `stimulus`; None if the written object's kind matters.
 
-        The kind matters if one of the issuer's controllers needs the successes of such commands
-        only for certain kinds of objects. If the kind does not matter, the result is the same for
-        all commands of this class by this issuer.
+        The kind matters if one of the issuer's controllers needs the successes of commands of this
+        class only for certain kinds of objects. If the kind does not matter, the result is the same
+        for all commands of this class by this issuer.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = self._members_for(issuer)

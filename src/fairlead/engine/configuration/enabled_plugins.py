@@ -80,7 +80,9 @@ class PluginChoice(Struct, frozen=True):
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
 
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
-        """Return, by extension point, the plugins in the point's own field (not in `multiPoint`).
+        """Return the plugins that the field of each single extension point names, by point.
+
+        The field `multiPoint` is not read.
 
         Raises ConfigurationError if a plugin is unknown, does not implement the point, or has an
         invalid weight.

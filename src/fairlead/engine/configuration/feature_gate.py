@@ -148,7 +148,8 @@ def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
     Raises ConfigurationError with the field `field` if an entry has no value, if its value is
-    neither true nor false, or if a gate has both values. Upstream uses the last value.
+    neither true nor false, or if a gate has both values. If a gate has both values, upstream uses
+    the last one.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -164,7 +165,10 @@ def parse_gates(field: str, text: str) -> dict[str, bool]:
 
 
 def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> None:
-    """Raise ConfigurationError if `version` lacks a gate, or has locked it to another value.
+    """Raise ConfigurationError if `version` does not support the value of a gate in `gates`.
+
+    A version supports no value of a gate that it lacks. It supports only the default of a locked
+    gate.
 
     The error's field is `field` followed by the name of the gate.
     """

@@ -1,8 +1,9 @@
 """Release: the Kubernetes version that the parts of the engine follow.
 
-Some parts have rules for several versions. Such a part uses its rules for the requested version, or
-else for the last version before the requested one. If it has rules only for later versions, it uses
-the rules for the earliest of these versions. All other parts follow 1.36.
+Some parts have rules for several versions. Such a part uses its rules for the requested version. If
+it has none, it uses its rules for the last version before the requested version. If a part has
+rules only for later versions, it uses the rules for the earliest of these versions. Parts without
+rules for several versions follow 1.36.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 `parallelism`, `leaderElection`, `clientConnection` and the fields about profiling and the cache do
 not affect decisions. These fields are declared here because the reader refuses unknown fields and
-values of the wrong type. upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
+values of the wrong type.
+
+upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
 """
 
 from __future__ import annotations

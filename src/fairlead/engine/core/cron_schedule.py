@@ -128,8 +128,8 @@ def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 
-    Returns None if there is none. As in upstream, the result may also be None if the times are
-    unevenly spaced. An example is a schedule that is hourly but not at night.
+    Returns None if there is no such time. As in upstream, the result may also be None if the times
+    are unevenly spaced. An example is a schedule that is hourly but not at night.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)

@@ -117,9 +117,9 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 def topic_of(stimulus: Stimulus) -> Topic:
     """Return the topic of `stimulus`; stimuli of one topic go to the same controllers.
 
-    A topic has three parts. The first is the class of the stimulus. The second is the class of its
-    object or command. The third is the kind of object that its command writes, or "" if there is
-    none.
+    A topic has three parts. The first is the class of the stimulus. The second is the class of the
+    stimulus's object or command. The third is the kind of the object that the command writes, or ""
+    if the stimulus has no command.
     """
     if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
         return type(stimulus), type(stimulus.object), ""

@@ -134,8 +134,9 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 class _NodeRows:
     """The pods of one node, each as a `Row`.
 
-    Several controllers need the pods of a node by key. The controllers share `by_key`, which is
-    computed once.
+    A Row is the `Replicas` that contains the pod, and the index of the pod there. Several
+    controllers need the pods of a node by key. The controllers share `by_key`, which is computed
+    once.
     """
 
     def __init__(self) -> None:

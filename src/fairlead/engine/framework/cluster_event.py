@@ -4,8 +4,9 @@ After a plugin has rejected a pod, an event that is relevant to the plugin makes
 the pod again. The plugin's attribute `events` contains the kinds of the relevant events. The
 plugin's method `is_woken_by(pod, event)` decides whether one event of these kinds is relevant. If a
 plugin has no `events`, all kinds are relevant. If the plugin has no `is_woken_by`, every event of
-the relevant kinds is relevant. upstream: framework/types.go: ActionType;
-pkg/scheduler/scheduler.go: buildQueueingHintMap
+the relevant kinds is relevant.
+
+upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
 from __future__ import annotations
@@ -101,8 +102,9 @@ class EventKind(Enum):
 class ClusterEvent(Struct, frozen=True):
     """One change; `old` and `new` are the object before and after the change.
 
-    A pod is a PodInfo; an object of any other kind is the Kubernetes object. `old` is None if the
-    object was added, `new` is None if it was deleted.
+    If the object is a pod, `old` and `new` are PodInfos. If it has any other kind, they are the
+    Kubernetes objects. `old` is None if the object was added. `new` is None if the object was
+    deleted.
 
     If `priority_max` is set, the event concerns only pods with at most that priority
     (eventhandlers.go: getLEPriorityPreCheck).
@@ -175,7 +177,7 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def wakes_alike(plugin: object) -> bool:
-    """Return whether `wakes` returns the same for all pods with equal equivalence keys.
+    """Return whether `wakes` has the same result for all pods with equal equivalence keys.
 
     A plugin sets the attribute `wakes_alike` if its QueueingHint reads only the parts of a pod that
     `equivalence_key` contains. Annotations and claims, for example, are not among these parts.

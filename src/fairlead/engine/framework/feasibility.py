@@ -1,10 +1,9 @@
 """Feasibility: a profile's verdict on every node, for one pod.
 
-    plugins whose result depends only on the pod and the node   cached in the shape's plan
+    plugins whose result depends only on the pod and the node   cached for pods with equal specs
     plugins that depend on more (affinity, spread, volumes)     called for the remaining nodes
 
-A shape (`Shape`) is the part of a pod's spec that scheduling reads. The verdicts do not take
-nominated pods into account.
+A `ShapePlan` contains the cached results. The verdicts do not take nominated pods into account.
 """
 
 from __future__ import annotations
@@ -191,7 +190,7 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filter plugins whose results the plan does not cache, on the still feasible nodes.
+    """Run the Filter plugins that the plan does not cache, on the nodes that are still feasible.
 
     If all rows are feasible, each plugin gets the array `plan.rows`, not a copy. A plugin that
     keeps its own verdicts for this array can then reuse these verdicts.

@@ -374,7 +374,10 @@ class BindPlugin(Plugin, Protocol):
     """A plugin that provides the command that binds a pod."""
 
     def bind(self, pod: PodInfo, node: str) -> Bind | None:
-        """Return the command that binds `pod` to `node`, None to let the next Bind plugin do it."""
+        """Return the command that binds `pod` to `node`.
+
+        If the result is None, the next Bind plugin is called.
+        """
         ...
 
 

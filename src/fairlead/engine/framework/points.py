@@ -3,8 +3,9 @@
 A plugin may implement only the method for one node, or only the method for many nodes. Its
 FilterPoint or ScorePoint then derives the other method. A plugin may also implement a method that
 evaluates one node for many shapes. A shape (`Shape`) stands for all pods with the same
-scheduling-relevant spec. This method is never derived; it is None if the plugin lacks it. The
-methods of a plugin are looked up once, because looking them up costs more than calling them.
+scheduling-relevant spec. The method for many shapes is never derived. It is None if the plugin does
+not implement it. The methods of a plugin are looked up once, because looking them up costs more
+than calling them.
 """
 
 from __future__ import annotations

@@ -214,7 +214,9 @@ class Framework:
 
         Returns the first rejection; None if the pod fits in both cases. The nominated pods might
         never be bound. So `pod` must also fit without them. For example, `pod` is rejected if only
-        a nominated pod satisfies its affinity. upstream: RunFilterPluginsWithNominatedPods
+        a nominated pod satisfies its affinity.
+
+        upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:

@@ -3,7 +3,7 @@
 A kubelet checks its node every ten seconds, if something has changed. While a threshold is crossed,
 and for some minutes after that, the kubelet reports a node condition (such as MemoryPressure). The
 kubelet evicts one pod if a hard threshold is crossed, or if a soft threshold has been crossed for
-its grace period. A check after the end of that pod may still find too little of the resource. The
+its grace period. After this pod has ended, a check may still find too little of the resource. The
 kubelet then evicts another pod.
 
 The pods to evict are ordered by three criteria:

@@ -16,9 +16,9 @@ writes that the container runs again. After the pod's machine was down, the cont
 start. If `accepts_pods` is configured, a client can set the phase of a running pod to Failed or
 Succeeded. The kubelet then stops the pod's containers and completes the status (STOP).
 
-Each pod waits for at most one act at a time. `next_act` computes it from the pod. The module
-`pod_workers` adds REJECT, RESTART, STOP for all other reasons, and OBSERVE for resizes. Containers
-that have ended by themselves are not restarted.
+Each pod waits for at most one act at a time. `next_act` computes this act from the pod. The module
+`pod_workers` adds the acts REJECT and RESTART. It also adds STOP if the kubelet itself ends the
+pod, and OBSERVE if the pod is resized. Containers that have ended by themselves are not restarted.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ class RowEvaluator:
     ) -> None:
         """Run `filters` at `positions`; write the codes of rejections to `codes`.
 
-        `codes[i]` belongs to the node at `positions[i]`. The caller sets it to 0 if the node is
-        feasible so far. The Filters run only on nodes with the code 0.
+        `codes[i]` belongs to the node at `positions[i]`. The caller sets `codes[i]` to 0 if no
+        earlier Filter rejects the node. The Filters run only on nodes with the code 0.
         """
         for point in filters:
             if not np.count_nonzero(codes):

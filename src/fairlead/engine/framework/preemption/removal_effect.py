@@ -24,8 +24,9 @@ class RemovalEffect(Struct, frozen=True):
     `concerns` returns whether a placed pod is one of these pods. Its argument can be one pod that
     represents a group of pods. So `concerns` must read only data that is equal for all pods of a
     group (`engine.state.loaded_pods.Representatives`). `locations` contains the NodeTable rows of
-    all nodes with pods for which `concerns` returns True. None means that every node may have such
-    pods. If `may_harm` is False, a removal never makes the Filter reject a node that it accepted.
+    all nodes with pods for which `concerns` returns True. `locations` is None if every node may
+    have such pods. If `may_harm` is False, a removal never makes the Filter reject a node that it
+    accepted.
     """
 
     concerns: Callable[[PodInfo], bool]

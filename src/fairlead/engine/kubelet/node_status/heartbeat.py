@@ -165,7 +165,10 @@ class Heartbeats(Struct):
     def report_pressures(
         self, name: str, reports: tuple[Report, ...], now: Instant
     ) -> list[Command]:
-        """Set the pressures that the node `name` reports from now on; return the write, if any."""
+        """Set the pressures that the node `name` reports from now on.
+
+        Returns the writes that report the change; [] if nothing is written now.
+        """
         kubelet = self._kubelets.get(name)
         if kubelet is None or kubelet.measured == reports:
             return []
@@ -363,8 +366,8 @@ def _next_attempt(
 ) -> Instant:
     """Return when `kubelet` repeats `refused`, a write to its lease; count the refusal.
 
-    `renewals` are the renewals that the write states. The patch that ends them is repeated like the
-    creation of a lease, because no renewal follows.
+    `renewals` are the renewals that the write states. A patch that ends the renewals is repeated
+    like the creation of a lease, because no renewal follows.
     """
     if isinstance(refused, PatchObject) and renewals.every:
         return renewals.last(now) + renewals.every

@@ -90,7 +90,7 @@ def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
     - the Ready condition of a starting node
     - the conditions in `stated`, because they come from an annotation that a client may remove
     - all conditions of a node that Fairlead created, because their unhealthy values come only from
-      this annotation or from the measured usage of pods
+      the annotation or from the measured usage of pods
     """
     conditions = dict(HEALTHY)
     if node.status.node_info.container_runtime_version == SIMULATED_RUNTIME:
