@@ -82,10 +82,8 @@ class PluginChoice(Struct, frozen=True):
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
         """Return the plugins that the field of each single extension point names, by point.
 
-        The field `multiPoint` is not read.
-
-        Raises ConfigurationError if a plugin is unknown, does not implement the point, or has an
-        invalid weight.
+        The field `multiPoint` is not read. Raises ConfigurationError if a plugin is unknown, does
+        not implement the point, or has an invalid weight.
         """
         points = {}
         for name, field in _named_fields():

@@ -168,9 +168,7 @@ def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> Non
     """Raise ConfigurationError if `version` does not support the value of a gate in `gates`.
 
     A version supports no value of a gate that it lacks. It supports only the default of a locked
-    gate.
-
-    The error's field is `field` followed by the name of the gate.
+    gate. The error's field is `field` followed by the name of the gate.
     """
     known = FEATURE_GATES[version]
     for name, value in gates.items():

@@ -1,6 +1,7 @@
 """Instants and durations: integer nanoseconds, so that arithmetic is exact and order is total.
 
-An `Instant` counts nanoseconds since the Unix epoch, a duration counts nanoseconds.
+An `Instant` is the number of nanoseconds since the Unix epoch. A duration is a number of
+nanoseconds.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _CHANGED_MAX: Final = 16
 
 
 class CodeCounts:
-    """Counts the rows with each status; lists the rows whose status has a given class (`Code`)."""
+    """Counts the nodes with each status; lists the nodes whose status has a given `Code`."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
         """Codes are indexes into `statuses`, which may grow later."""
@@ -42,8 +42,8 @@ class CodeCounts:
     def tally(self, rows: Rows, codes: Codes) -> list[tuple[int, int]]:
         """Return (code, number of rows) for each rejection in `codes`, by ascending code.
 
-        `codes` has an entry for each of `rows`. An entry is 0 for accepted nodes and -1 for rows
-        without a verdict.
+        `codes` has an entry for each of `rows`: the index of the node's status. The entry is 0 if
+        the node is accepted, and -1 if the row has no verdict.
         """
         self._update(rows, codes)
         return sorted((code, count) for code, count in self._tally.items() if code > 0 and count)
@@ -52,9 +52,8 @@ class CodeCounts:
         """Return the entries of `rows` whose status has the class `wanted`, as a read-only array.
 
         `codes[i]` is the index of the status of `rows[i]`. A class is, for example, UNSCHEDULABLE.
-        The result can be an array that was returned before. The same array is returned if `rows` is
-        the same array as in the previous call and the class of every row's status is still the
-        same.
+        If `rows` is the same array as in the previous call, and the class of every row's status is
+        unchanged, the result is the same array as in the previous call.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

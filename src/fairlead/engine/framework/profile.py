@@ -55,7 +55,7 @@ class Profile(Struct, frozen=True):
     `plugins` are (name, score weight) pairs in order. `args` maps the names of plugins to their
     arguments (`pluginConfig`). A plugin with weight 0 is not called to score nodes. `points`
     overrides single extension points (`Filter`, `Score`, …). `node_percentage` is
-    percentageOfNodesToScore: the search ends when it has found this percentage of all nodes
+    percentageOfNodesToScore: the search ends when this percentage of all nodes has been found to be
     feasible. 0 means upstream's adaptive percentage, and None means no limit.
     """
 

@@ -5,16 +5,17 @@
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
-If `accepts_pods` is configured, a kubelet also reports that it has accepted a pod (ACCEPT) or
-observed a changed spec or a missing list of containers (OBSERVE). The kubelet then also writes the
-last status of each pod before it removes the pod (REMOVE). A pod becomes ready some time after its
-start (READY). A pod becomes ready again after another controller has marked it not ready. If a
-client writes that a container of a running pod has stopped, the pod is not ready until a client
-writes that the container runs again. After the pod's machine was down, the containers start again
-(RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
-`pod_admission`). A loaded pod never starts if its status shows that one of its containers failed to
-start. If `accepts_pods` is configured, a client can set the phase of a running pod to Failed or
-Succeeded. The kubelet then stops the pod's containers and completes the status (STOP).
+If `accepts_pods` is configured, a kubelet also reports that it has accepted a pod (ACCEPT). It also
+writes the status again if the spec has changed or if the status lacks the list of containers
+(OBSERVE). The kubelet then also writes the last status of each pod before it removes the pod
+(REMOVE). A pod becomes ready some time after its start (READY). A pod becomes ready again after
+another controller has marked it not ready. If a client writes that a container of a running pod has
+stopped, the pod is not ready until a client writes that the container runs again. After the pod's
+machine was down, the containers start again (RESTART, `pod_workers`). A pod that is not admitted
+fails instead of starting (REJECT, `pod_admission`). A loaded pod never starts if its status shows
+that one of its containers failed to start. If `accepts_pods` is configured, a client can set the
+phase of a running pod to Failed or Succeeded. The kubelet then stops the pod's containers and
+completes the status (STOP).
 
 Each pod waits for at most one act at a time. `next_act` computes this act from the pod. The module
 `pod_workers` adds the acts REJECT and RESTART. It also adds STOP if the kubelet itself ends the

@@ -341,9 +341,9 @@ class PodWorkers(Struct):
     def resume(self, node: str, now: Instant) -> list[Command]:
         """Let the actions that were postponed for pods on `node` become due now.
 
-        Also decide again about the rejected pods for which the node may have room now, and decide
-        about the pods that the kubelet sees for the first time. If the kubelet stops running pods
-        to free resources for these pods, return the events of the stopped pods.
+        Also decide again about the rejected pods for which the node may have room now. Also decide
+        about the pods that the kubelet sees for the first time. If the kubelet stops other pods to
+        free resources for such a pod, return the events of the stopped pods.
         """
         self._expired.extend(self._suspended.pop(node, ()))
         for worker in self._unplanned.pop(node, {}).values():

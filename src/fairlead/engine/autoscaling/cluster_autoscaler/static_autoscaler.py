@@ -86,7 +86,7 @@ class LoopRecord(Struct):
 
 
 class StaticAutoscaler:
-    """Cluster Autoscaler: `put` and `remove` update its input, `run_once` runs a loop.
+    """Cluster Autoscaler: `put` and `remove` update its input, and `run_once` runs a loop.
 
     Commands are appended to `commands`, from which the caller takes them.
     """
@@ -278,7 +278,7 @@ class StaticAutoscaler:
         """Return the groups whose new nodes would suit `pods`, by pod key.
 
         Groups at their maximum size are included, although scale-up does not compare pods with
-        them. Pods without such groups are left out.
+        them. Pods without suitable groups are left out.
         """
         context, found = self.context, dict[str, tuple[NodeGroup, ...]]()
         nodes = self._listed_nodes()

@@ -50,7 +50,7 @@ class KarpenterContext(Struct, frozen=True):
         )
 
     def take_commands(self) -> list[Command]:
-        """Return the commands decided since the last call.
+        """Return the commands that were decided since the last call.
 
         The result also contains the writes that update NodePools and NodeClaims in the API server.
         """

@@ -183,7 +183,7 @@ class Karpenter:
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes and NodeClaims that Karpenter keeps, each with upstream's reason.
 
-        A reason that applies now replaces a reason that an earlier search found.
+        A reason that applies now replaces a reason that an earlier disruption loop found.
         """
         return self._disruption.kept_nodes(now)
 
@@ -295,8 +295,8 @@ class Karpenter:
 
         If the templates of both versions are equal, the result has the hash of `old`. The real
         Karpenter may have written that hash, and Fairlead would compute a different one. If the
-        template has changed, `pool` is returned unchanged. Each NodeClaim of the pool without a
-        hash then gets the hash of the old template, so that it counts as drifted.
+        template has changed, `pool` is returned unchanged. NodeClaims of the pool that have no hash
+        then get the hash of the old template, so that they count as drifted.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))

@@ -151,7 +151,7 @@ class _Sort:
         return False
 
     def _partition_equal(self, a: int, b: int, pivot: int) -> int:
-        """Move the elements equal to the pivot to the front of [a, b).
+        """Move the elements that are equal to the pivot to the front of [a, b).
 
         Return the index after these elements.
         """
@@ -172,7 +172,7 @@ class _Sort:
     def _partition(self, a: int, b: int, pivot: int) -> tuple[int, bool]:
         """Split [a, b) at the pivot.
 
-        Return the index of the pivot, and whether no element had to move.
+        Return the index of the pivot, and a flag: True if no element had to move.
         """
         keys = self.keys
         self.swap(a, pivot)

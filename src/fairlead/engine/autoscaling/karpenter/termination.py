@@ -68,7 +68,7 @@ def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep
 
 
 def _group(pod: Pod) -> tuple[bool, bool]:
-    """Return the pod's eviction group: (it is critical, a DaemonSet owns it).
+    """Return the pod's eviction group: whether it is critical, and whether a DaemonSet owns it.
 
     The groups are evicted in ascending order.
     """

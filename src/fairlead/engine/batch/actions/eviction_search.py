@@ -2,7 +2,7 @@
 
 The *candidates* are the running tasks that may be evicted. Preempt (within a queue) and reclaim
 (between queues) differ in the candidates and in the plugin methods that they call (`EvictionKind`).
-The search is the same:
+Both use the same search:
 
     1  find the nodes on which the task would fit if the candidates there were gone; rank these
        nodes, best node first
@@ -154,10 +154,10 @@ class EvictionSearch:
     # --- nodes -----------------------------------------------------------------------------
 
     def _lacking(self, task: TaskInfo) -> _Lacking:
-        """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
+        """Return the amount of each resource that each node lacks for `task`.
 
-        If kube-batch's defect `evict-ignores-idle` is reproduced, each node lacks the complete
-        request.
+        An amount is 0 or less if nothing is missing. If kube-batch's defect `evict-ignores-idle` is
+        reproduced, each node lacks the complete request.
         """
         floors = task.request.floors
         if self._ignores_idle:

@@ -667,7 +667,7 @@ def _limits_in(
     columns: Mapping[str, Sequence[int]],
     requested: Mapping[str, Amounts],
 ) -> _Limits:
-    """Return the limits of the queues in `columns`, and what they need to also hold `requested`.
+    """Return the limits of the queues in `columns`, and the limits that `requested` would need.
 
     `columns` maps the name of each queue to the resource columns in which the queue is limited.
     `requested` maps the name of each queue to the amounts.

@@ -25,8 +25,7 @@ class QueueInfo(Struct, frozen=True, eq=False):
     """One version of a queue.
 
     A resource that is missing from `capability` is unlimited. A resource that is missing from
-    `guarantee` or `deserved` has the amount 0 there. `parent` is "" if the queue is a child of the
-    root.
+    `guarantee` or `deserved` has the amount 0. `parent` is "" if the queue is a child of the root.
     """
 
     name: str

@@ -94,9 +94,10 @@ class Room:
                 to[column, found.row] += amount
 
     def count(self, row: int, task: TaskInfo, status: TaskStatus, sign: int) -> None:
-        """Add `task` to the sums of the node at `row`, or remove it if `sign` is -1.
+        """Count the resources of `task` on the node at `row`, or no longer count them.
 
-        `status` determines which sums change. To add the task, `sign` is 1.
+        `status` is the status of `task`; it determines whether idle or releasing amounts change.
+        `sign` is 1 to count the resources, and -1 to no longer count them.
         """
         if task.request.has_surplus:
             self._count_surplus(row, task.request, sign)

@@ -108,7 +108,10 @@ FUTURE: Final[Source] = _Future()
 
 
 class RoomFit:
-    """Filter: accepts a node if a single one of the `sources` can hold the whole request."""
+    """Filter: accepts a node if one of the `sources` alone covers the whole request.
+
+    A source is the idle resources of the node, its releasing resources, or the sum of both.
+    """
 
     name = "NodeResourcesFit"
     locality = Locality.ROW

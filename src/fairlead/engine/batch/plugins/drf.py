@@ -48,7 +48,7 @@ class Drf:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction is fair according to dominant shares.
 
-        Suppose that the candidate is evicted and the preemptor is placed. Then the share of the
+        Suppose that a candidate is evicted and the preemptor is placed. Then the share of the
         candidate's job must be at least the share of the preemptor's job. Members of the
         candidate's job that come earlier in `candidates` count as evicted, too.
         """

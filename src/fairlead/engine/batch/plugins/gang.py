@@ -58,10 +58,10 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        When a candidate is checked, the candidates already chosen count as evicted, unless
-        kube-batch's defect `gang-victims-not-cumulative` is reproduced. If kube-batch's defect
-        `gang-min-one-evictable` is reproduced, the last member of a job with minMember 1 can be
-        evicted, too.
+        When a candidate is checked, the candidates that were already chosen count as evicted. If
+        kube-batch's defect `gang-victims-not-cumulative` is reproduced, they do not count as
+        evicted. If kube-batch's defect `gang-min-one-evictable` is reproduced, the last member of a
+        job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)
 

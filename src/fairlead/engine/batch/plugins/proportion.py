@@ -218,9 +218,9 @@ class Proportion:
         """Return whether the queue can take `task` and stay within its limits.
 
         The limits are the capabilities of the queue and its ancestors, and the guarantees of other
-        queues. If the defect `capability` is reproduced (by default it is not), capabilities are
-        not limits. If the defect `overshoot` is not reproduced, the queue's deserved amounts are
-        limits, too. `overshoot` is on by default, except in configurations of Volcano.
+        queues. The defect `capability`, which is off by default, ignores the capabilities. The
+        queue's deserved amounts are also limits if the defect `overshoot` is off. `overshoot` is on
+        by default, except in configurations of Volcano.
         """
         requested = task.request.running
         return all(

@@ -174,8 +174,8 @@ class StartSearch:
         """Return a reservation for the earliest start of `job`.
 
         Returns None in three cases. First, `job` has no `lacking_tasks`. Second, these tasks would
-        not fit even after all placed pods have ended, except the pods with `never_ends`. Third, the
-        queue would exceed its limits even after all pods with a declared end have ended.
+        not fit even if all placed pods without `never_ends` had ended. Third, the queue would
+        exceed its limits even if all pods with a declared end had ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):

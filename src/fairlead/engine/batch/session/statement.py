@@ -50,9 +50,9 @@ class AllocateOperation(Struct, frozen=True):
         session.deallocate(self.task)
 
     def commit(self, session: Session) -> None:
-        """Bind all allocated tasks of the job if the job is ready, unless `task` is bound already.
+        """Bind all allocated tasks of the job if the job is ready.
 
-        An earlier operation of the statement may have bound it with the other tasks.
+        Does nothing if an earlier operation of the statement has already bound these tasks.
         """
         waits = self.task.status is TaskStatus.ALLOCATED
         if waits and session.tiers.is_ready(self.task.job):

@@ -251,8 +251,8 @@ def _fill(pool: float, limits: Mapping[str, float], weights: Mapping[str, int]) 
     """Divide `pool` in proportion to `weights`; return the amount that each part gets.
 
     A part gets at most its entry in `limits`. The parts with the smallest limit ÷ weight are filled
-    first. The amount that they leave is divided among the other parts. A part with weight 0 gets
-    nothing and is missing from the result.
+    first. The amount that these parts leave is divided among the other parts. A part with weight 0
+    gets nothing and is missing from the result.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),

@@ -40,7 +40,7 @@ class HighestTotals:
     """
 
     def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
-        """Prepare to find the highest totals; `log` names the rows whose pods changed.
+        """Prepare to find the highest totals; `log` lists the rows of nodes whose pods changed.
 
         After any other change of totals, call `reset`. If `mask` is given, positions
         where it is False are ignored. The mask must not change.
@@ -60,8 +60,8 @@ class HighestTotals:
     def find(self, totals: Scores) -> Rows | array[int]:
         """Return the positions of the highest of `totals`, ascending; valid until the next call.
 
-        `totals` must not be empty. `totals` must be up to date for all rows that the constructor's
-        `log` names.
+        `totals` must not be empty. `totals` must be up to date for all rows in the constructor's
+        `log`.
         """
         changes = self._log.position - self._read
         if changes:

@@ -24,7 +24,7 @@ _PLANS_MAX: Final = 4_096  # for each plan, its shape and plugin state take anot
 
 
 class PlanCache:
-    """Caches plans; drops the least recently used plans if the cache becomes too large.
+    """Caches plans (`ShapePlan`); drops the least recently used plans if there are too many.
 
     `with_nominated` caches the verdicts that take nominated pods into account. The verdicts of all
     Filters together have the key (shape id, priority). The verdicts of the leading Filters have the

@@ -131,8 +131,7 @@ class PlanMatrix:
     def add(self, plan: MatrixMember) -> None:
         """Add `plan`, which must be up to date.
 
-        Does nothing if the matrix is full, or if `plan` has results only for some rows of the
-        matrix.
+        Does nothing if the matrix is full, or if `plan` has results only for some of the nodes.
         """
         self.refresh()
         if not self.plans:
@@ -197,9 +196,10 @@ class PlanMatrix:
     # --- changes ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Update the results of all plans in the matrix for the rows whose pods have changed.
+        """Update the results of all plans in the matrix for the nodes whose pods have changed.
 
-        If too many rows changed, or if the table has new rows, all plans leave the matrix instead.
+        If the pods of too many nodes changed, or if there are new nodes, all plans leave the matrix
+        instead.
         """
         log = self._table.pod_log
         if log.position == self.position:
@@ -273,7 +273,9 @@ class PlanMatrix:
         return sums, fits
 
     def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask | np.bool_) -> None:
-        """Write the totals of `row` for all plans, and mark `row` as rejected or feasible in them.
+        """Write the totals of the node at `row` to all plans.
+
+        Also mark the node in each plan as feasible or rejected.
 
         Callers need not use this method if no plan rejects the node at `row` now or has rejected
         the node before. `fits` is False for the plans whose ROW plugins reject the node. `is_open`

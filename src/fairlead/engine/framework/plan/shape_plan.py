@@ -230,7 +230,10 @@ class ShapePlan:
     # --- updates ---------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
-        """Recompute the rows that changed since the last call; `pod` is any pod of the shape."""
+        """Recompute the results for the nodes that changed since the last call.
+
+        `pod` is any pod of the plan's shape.
+        """
         table = self.table
         self._pod = pod
         if self._size < 0:
@@ -319,7 +322,7 @@ class ShapePlan:
         self._pod_position = position
 
     def redo_row(self, row: int) -> None:
-        """Recompute `row` after the pods on its node changed.
+        """Recompute the results for the node at `row` after the pods on the node changed.
 
         The plan must not be limited to certain nodes (`node_names`).
         """
@@ -362,9 +365,9 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows until there are `size` rows.
+        """Append entries for new rows of the node table until there are `size` entries.
 
-        The code of a new row is NO_NODE until `_redo` computes it.
+        The code of a new entry is NO_NODE until `_redo` computes the code.
         """
         if self.matrix is not None:
             self.matrix.remove(self)

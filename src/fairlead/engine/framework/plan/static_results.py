@@ -154,9 +154,10 @@ class StaticResults:
         return has_changed
 
     def _redo_one(self, pod: PodInfo, position: int) -> bool:
-        """Recompute the row at the index `position` of `rows`.
+        """Recompute the results for the node in the row `rows[position]`.
 
-        Return False if the node is rejected, and was rejected before for the same reason.
+        Return False if the node was rejected before and is still rejected for the same reason, or
+        if the row has had no node since the last call.
         """
         evaluator, points, before = self._evaluator, self._points, self.codes[position]
         row = position if self._node_names is None else int(self.rows[position])

@@ -194,8 +194,8 @@ class ScaleDownPlanner:
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
         """Return `nodes` without the nodes of incomplete atomic groups.
 
-        An atomic group must be deleted as a whole. An atomic group is complete if `nodes` contains
-        as many nodes of the group as its target size or its number of registered nodes
+        An atomic group must be deleted as a whole. An atomic group is complete if the number of its
+        nodes in `nodes` equals the group's target size or its number of registered nodes
         (`_registered`). The returned list ends with the nodes of atomic groups, in the order of the
         group ids.
 

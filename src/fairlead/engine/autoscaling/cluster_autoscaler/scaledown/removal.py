@@ -112,7 +112,7 @@ class RemovalSimulator:
         """Move the pods to other nodes and remove the node. Return False if some pod fits no node.
 
         While the pods are placed, the empty node stays in the snapshot with the deletion taint. So
-        the topology domains of this node still count.
+        topology spread constraints still count the domains of this node.
         """
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)

@@ -45,7 +45,8 @@ class UnneededNodes:
     def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
         """Replace the unneeded nodes with `removable`.
 
-        Nodes that were already unneeded keep their `since`. For all other nodes, `since` is `now`.
+        `since` is the time at which a node became unneeded. Nodes that were already unneeded keep
+        this time. For all other nodes, it is `now`.
         """
         before = {name: one.since for name, one in self.by_name.items()} | self.since_before
         self.since_before = {}
@@ -72,7 +73,8 @@ class UnneededNodes:
 
         Empty nodes come first. `left` counts the resources that may still be removed from the
         cluster. This method subtracts the resources of the returned nodes from `left`. `deletions`
-        is the number of deletions in progress, by group. No group falls below its minimum size.
+        is the number of deletions in progress, by group. The deletions leave no group below its
+        minimum size.
         """
         sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}
         for group, count in deletions.items():

@@ -114,8 +114,8 @@ class ScaleUpOrchestrator:
         A group is left out if it must not grow now (`unsafe_reason`), has no template, or would
         exceed a limit.
 
-        `nodes` are all existing and upcoming nodes, which count towards the cluster-wide limits.
-        `nodes` contains pairs (node, group id). The group id is None for a node that already
+        `nodes` contains a pair (node, group id) for each existing and each upcoming node. These
+        nodes count towards the cluster-wide limits. The group id is None for a node that already
         exists.
 
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
@@ -343,7 +343,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Replace each acceptance by a node group that did not grow with a rejection.
+        """Record that the node groups that did not grow reject the pods that they had accepted.
 
         A group did not grow if its scale-up failed (`failed`), or if it comes after `failed` in
         `infos`.
@@ -359,7 +359,7 @@ class _Attempt:
     # --- status ----------------------------------------------------------------------------
 
     def reject_accepted(self, reason: str) -> None:
-        """Replace each acceptance by a node group with a rejection for `reason`."""
+        """Record that all node groups reject the pods that they had accepted, for `reason`."""
         for pods in self._pod_groups:
             pods.rejected |= dict.fromkeys(pods.accepted, (reason,))
             pods.accepted = []

@@ -1,4 +1,4 @@
-"""HintingSimulator: places pods one by one; first tries the node that each pod fitted last time.
+"""HintingSimulator: places pods; first tries the node on which the pod was placed last time.
 
 upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 """

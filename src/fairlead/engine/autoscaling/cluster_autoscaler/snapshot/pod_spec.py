@@ -12,10 +12,11 @@ from fairlead.api.well_known_label import HOSTNAME
 
 
 def same_pods(a: Pod, b: Pod) -> bool:
-    """Return whether labels and specs are equal, except for fields that differ within a workload.
+    """Return whether `a` and `b` have equal labels and equal specs.
 
-    The excepted fields are the node name, the host name and projected volumes (such as tokens).
-    Environment variables are not compared, because Fairlead's view of a pod has none.
+    Fields that differ within a workload are not compared: the node name, the host name and
+    projected volumes (such as tokens). Environment variables are not compared either, because
+    Fairlead's view of a pod has none.
     """
     if a.metadata.labels != b.metadata.labels:
         return False

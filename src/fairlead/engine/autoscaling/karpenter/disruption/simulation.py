@@ -142,8 +142,8 @@ class Simulator:
         capacity.
 
         If a running pod is placed on a node that is not initialized, the candidates cannot be
-        removed. If `stops_early` is set, the pass may end at the first such pod of the candidates.
-        The result then contains only the error of this pod.
+        removed. If `stops_early` is set, the pass may end when it places a running pod of the
+        candidates on such a node. The result then contains only the error of this pod.
 
         Raises NoNodePoolsError if no NodePool can create nodes for pods.
         """

@@ -1,4 +1,4 @@
-"""Computes when a disruption next becomes allowed or forbidden without a change of an object.
+"""Computes when the mere passing of time next allows or forbids a disruption.
 
     budget            its schedule starts or its duration ends
     do-not-disrupt    the duration in the annotation of a pod ends

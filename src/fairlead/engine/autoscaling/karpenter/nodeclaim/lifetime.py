@@ -78,7 +78,7 @@ def with_pod_event(claim: NodeClaim, event_at: Instant) -> NodeClaim:
     """Return the NodeClaim with `event_at` as the time of its last pod event.
 
     The NodeClaim is unchanged if its last pod event is later than `event_at`, or less than ten
-    seconds earlier.
+    seconds before `event_at`.
     """
     last = claim.status.last_pod_event_time
     if last and event_at - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:

@@ -39,7 +39,8 @@ class RefusedEvictions:
     def release(self, *versions: PodDisruptionBudget) -> list[Pod]:
         """Forget the refused evictions of the pods that a budget selects; return these pods.
 
-        `versions` are versions of this budget. A pod counts if any of them selects it.
+        `versions` are versions of the budget. The budget selects a pod if any of these versions
+        does.
         """
         pods = self._pods.get(versions[0].metadata.namespace, {})
         found = [pod for pod in pods.values() if any(_selects(one, pod) for one in versions)]

@@ -62,7 +62,8 @@ class Batcher:
     def change(self, now: Instant) -> None:
         """Schedule a pass 10 s after a change of the cluster at `now`.
 
-        Does nothing if there are no triggers (see the module), or if a pass is already scheduled.
+        Does nothing if there are no triggers (see the module docstring), or if a pass is already
+        scheduled.
         """
         if self._triggers and self._retry_at is None and self._window is None:
             self._retry_at = now + _RETRIGGER_NS

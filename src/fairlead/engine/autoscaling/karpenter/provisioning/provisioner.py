@@ -247,7 +247,7 @@ class Provisioner:
 
         Nodes whose keys are in `leaving` are ignored. Passes that differ only in `leaving` and
         `pods` share work. If all reservations that a pod could use are used up, the pod uses other
-        capacity; if `strict_reservations` is set, the pod gets no node. If `only_new` is set,
+        capacity. But if `strict_reservations` is set, the pod gets no node. If `only_new` is set,
         `nodes` count only for limits and topology, and take no pods. The pass ends early if a pod
         whose key is in `running` is placed on a node that is not initialized. `unlimited` is a
         NodePool whose limits are ignored, except those with a name in `kept`.

@@ -350,7 +350,7 @@ class ProvisioningScheduler:
         return found
 
     def _add_to_new(self, pod: PendingPod) -> list[AddRefusal] | None:
-        """Open a NodeClaim for the pod in the first NodePool that allows it.
+        """Open a NodeClaim for the pod in the first NodePool that accepts the pod.
 
         Returns None if the pod was placed, otherwise the refusal of each NodePool that was tried.
         If a NodePool refuses the pod because reservations are used up, no further NodePool is

@@ -190,8 +190,8 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the occupied domains that both the pod to place and the node allow.
 
-        A domain is occupied if it contains a pod that the term selects. If the pod allows no
-        occupied domain, and `selects` says that the term selects the pod itself, the result
+        A domain is occupied if it contains a pod that the term selects. `selects` tells whether the
+        term selects the pod itself. If it does, and the pod allows no occupied domain, the result
         contains unoccupied domains that the pod allows.
         """
         found = [
