@@ -135,7 +135,7 @@ class _PodEvaluation(Struct, frozen=True):
         return found
 
     def ratios(self, nodes: Sequence[str]) -> dict[str, float]:
-        """Return the total score of each feasible node in `nodes`, keyed by name.
+        """Return {node name: total score of the node} for the feasible nodes in `nodes`.
 
         Each score is a fraction (0 to 1) of the highest possible total. Returns {} if no plugin
         scores nodes. Raises ExtenderBackendError if a plugin fails.

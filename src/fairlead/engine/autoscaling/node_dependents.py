@@ -107,7 +107,7 @@ def device_pool_name(pool: str, node: str, name: str) -> str:
 
 
 def dependents_of_nodes(objects: Sequence[Json]) -> dict[str, NodeDependents]:
-    """Return the CSINode and ResourceSlices of each node, by the node's name.
+    """Return {node name: CSINode and ResourceSlices of the node}.
 
     `objects` are manifests of CSINodes and ResourceSlices. Slices without a node are left out.
     """

@@ -31,7 +31,7 @@ _TOGETHER: Final = ("allocated", "deallocated")
 
 
 def extensions_of(plugins: Iterable[type], actions: Iterable[Action]) -> Extensions:
-    """Return the classes in `plugins` and the actions in `actions`, by name.
+    """Return the classes in `plugins` and the actions in `actions`, keyed by name.
 
     Raises BatchConfigurationError if one of them cannot be used, or a name is given twice.
     """

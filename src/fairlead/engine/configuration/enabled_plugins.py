@@ -80,7 +80,7 @@ class PluginChoice(Struct, frozen=True):
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
 
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
-        """Return the plugins that the field of each single extension point names, by point.
+        """Return {extension point: plugins that the field of this point enables and disables}.
 
         The field `multiPoint` is not read. Raises ConfigurationError if a plugin is unknown, does
         not implement the point, or has an invalid weight.

@@ -149,7 +149,7 @@ class Release(Struct, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> dict[str, str]:
-        """The version that each part of the engine follows, by the name of the part."""
+        """A mapping {name of a part of the engine: the version that the part follows}."""
         return {
             "scheduler": self.scheduler.version,
             "node controllers": self.node_lifecycle.version,

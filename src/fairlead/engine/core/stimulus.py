@@ -100,7 +100,10 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound_nodes(self) -> dict[str, str]:
-        """The node of each pod in `bound`, by key; callers must not change the result."""
+        """A mapping {pod key: node of the pod} for the pods in `bound`.
+
+        Callers must not change the result.
+        """
         found: dict[str, str] = {}
         for pods in self.replicas:
             if pods[0].spec.node_name:

@@ -5,11 +5,11 @@
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
-If `accepts_pods` is configured, a kubelet also reports that it has accepted a pod (ACCEPT). It also
-writes the status again if the spec has changed or if the status lacks the list of containers
-(OBSERVE). The kubelet then also writes the last status of each pod before it removes the pod
-(REMOVE). A pod becomes ready some time after its start (READY). A pod becomes ready again after
-another controller has marked it not ready. If a client writes that a container of a running pod has
+If `accepts_pods` is configured, a kubelet makes three additional writes. It reports that it has
+accepted a pod (ACCEPT). It updates the status if the spec has changed or the status lacks the list
+of containers (OBSERVE). It writes the last status of a pod before it removes the pod (REMOVE). A
+pod becomes ready some time after its start (READY). A pod becomes ready again after another
+controller has marked it not ready. If a client writes that a container of a running pod has
 stopped, the pod is not ready until a client writes that the container runs again. After the pod's
 machine was down, the containers start again (RESTART, `pod_workers`). A pod that is not admitted
 fails instead of starting (REJECT, `pod_admission`). A loaded pod never starts if its status shows

@@ -265,7 +265,7 @@ def stopped(ref: ObjectRef, pod: Pod, exit_code: int) -> PatchStatus:
 
 
 def _container_lists(pod: Pod, *, is_restarted: bool) -> dict[str, Any]:
-    """Return the container status lists of `pod`, whose containers were lost with their machine.
+    """Return the lists of container statuses of `pod`, whose machine went down.
 
     If `is_restarted` is False, no container runs again. Otherwise all init containers run again in
     a new sandbox, even those that had completed. Main containers run again. But a completed main

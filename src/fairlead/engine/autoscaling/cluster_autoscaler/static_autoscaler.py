@@ -275,10 +275,10 @@ class StaticAutoscaler:
     def suitable_groups(
         self, pods: Iterable[Pod], now: Instant
     ) -> dict[str, tuple[NodeGroup, ...]]:
-        """Return the groups whose new nodes would suit `pods`, by pod key.
+        """Return {pod key: groups whose new nodes would suit the pod} for `pods`.
 
         Groups at their maximum size are included, although scale-up does not compare pods with
-        them. Pods without suitable groups are left out.
+        these groups. Pods without suitable groups are left out.
         """
         context, found = self.context, dict[str, tuple[NodeGroup, ...]]()
         nodes = self._listed_nodes()

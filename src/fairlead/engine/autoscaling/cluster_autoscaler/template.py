@@ -124,7 +124,7 @@ class TemplateProvider:
     def process(
         self, nodes: Sequence[Node], daemon_sets: Sequence[DaemonSet], now: Instant
     ) -> dict[str, Template]:
-        """Return the templates by group id.
+        """Return {group id: template of the group}.
 
         `nodes` are the nodes of the cluster. If several nodes of a group are good (`_is_good`), the
         first of them is used.

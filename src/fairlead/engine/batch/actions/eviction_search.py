@@ -65,10 +65,10 @@ def preemptor_tasks(session: Session, job: JobInfo) -> deque[TaskInfo]:
 class EvictionKind(Struct, frozen=True):
     """The plugins and plugin methods that choose victims for one action.
 
-    `voters(tiers)` returns these plugins, by tier. `allowed_by(plugin, task, candidates)` returns
-    the candidates that `plugin` allows to be evicted for `task`. Before that, a plugin of type
-    `excluding` can exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the jobs
-    in `jobs` that are not excluded. `why` is the reason in events and reports.
+    `voters(tiers)` returns these plugins, grouped by tier. `allowed_by(plugin, task, candidates)`
+    returns the candidates that `plugin` allows to be evicted for `task`. Before that, a plugin of
+    type `excluding` can exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the
+    jobs in `jobs` that are not excluded. `why` is the reason in events and reports.
     """
 
     why: str

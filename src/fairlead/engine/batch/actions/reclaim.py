@@ -31,8 +31,8 @@ class _WaitingJobs(Struct):
     """The queues to serve, and the jobs that wait in each queue.
 
     `jobs` contains the waiting jobs of each queue. `pools` contains, for each of these queues, the
-    jobs from which its waiting jobs may reclaim. `tasks` contains the remaining pending tasks of
-    each waiting job, by job id.
+    jobs from which its waiting jobs may reclaim. `tasks` maps the id of each waiting job to the
+    remaining pending tasks of the job.
     """
 
     queues: PriorityQueue[QueueInfo]

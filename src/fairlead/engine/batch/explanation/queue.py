@@ -95,7 +95,7 @@ class QueueExplanation(Struct, frozen=True):
 
 
 class QueueWaiting(Struct, frozen=True):
-    """All queues with their usage, and the number of waiting groups of each queue, by name."""
+    """All queues with their usage and numbers of waiting groups; the keys are queue names."""
 
     infos: Mapping[str, QueueInfo]
     usages: Mapping[str, QueueUsage]

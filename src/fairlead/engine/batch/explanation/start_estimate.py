@@ -35,7 +35,7 @@ INSTANTS_MAX: Final = 2_000
 
 
 def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
-    """Return the time at which each waiting job could start, by job id.
+    """Return {job id: time at which the waiting job could start}.
 
     Only the first `jobs_max` jobs of each queue are considered. Jobs without a known start are
     missing from the result.
@@ -52,7 +52,7 @@ class _WaitingJob(Struct):
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
-    """Return, for each queue, its first `jobs_max` waiting jobs.
+    """Return {queue: its first `jobs_max` waiting jobs}.
 
     "First" refers to the order in which the action `allocate` takes the jobs.
     """
@@ -96,7 +96,7 @@ class _Simulation:
                 self._add_end(one.end, one.row, one.amounts, one.queue)
 
     def starts(self) -> dict[str, Instant]:
-        """Start each waiting job as soon as it fits; return the start times, by job id."""
+        """Start each waiting job as soon as it fits; return {job id: start time}."""
         found: dict[str, Instant] = {}
         for _ in range(INSTANTS_MAX):
             while (started := self._start_one()) is not None:

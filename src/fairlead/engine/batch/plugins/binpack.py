@@ -56,13 +56,13 @@ class Binpack:
 
 
 def binpack_readers(arguments: Mapping[str, str]) -> dict[str, ArgumentReader[Any]]:
-    """Return the reader of each argument that the plugin reads from `arguments`, by its key."""
+    """Return {key of an argument that the plugin reads from `arguments`: its reader}."""
     weights = (_WEIGHT, *_keys_of_resources(arguments).values())
     return {_RESOURCES: ANY_TEXT, **dict.fromkeys(weights, WEIGHT)}
 
 
 def _keys_of_resources(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys of the arguments for the weights of resources, by the resource's name."""
+    """Return {resource name: key of the argument that states the weight of the resource}."""
     named = [part.strip() for part in arguments.get(_RESOURCES, "").split(",")]
     return {
         **{name: f"binpack.{name}" for name in _ALWAYS},

@@ -73,7 +73,7 @@ class Overcommit:
 
 
 def overcommit_readers(arguments: Mapping[str, str]) -> dict[str, ArgumentReader[float]]:
-    """Return the reader of each argument that the plugin reads from `arguments`, by its key."""
+    """Return {key of an argument that the plugin reads from `arguments`: its reader}."""
     return {_KEY: _FACTOR, **{key: _FACTOR for key in arguments if key.startswith(f"{_KEY}.")}}
 
 

@@ -42,9 +42,9 @@ class Priority:
     def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs with a lower priority than `preemptor`.
 
-        If `jobs` contains `preemptor`, the result does, too, because a task may preempt less
-        important tasks of its own job. If kube-batch's defect `intra-job-priority` is reproduced,
-        the result does not contain `preemptor`.
+        If `jobs` contains `preemptor`, the result also contains `preemptor`, because a task may
+        preempt less important tasks of its own job. If kube-batch's defect `intra-job-priority` is
+        reproduced, the result does not contain `preemptor`.
         """
         priority = preemptor.priority
         return [

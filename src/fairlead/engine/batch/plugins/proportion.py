@@ -157,7 +157,7 @@ class Proportion:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-        """Return the amounts that `jobs` have allocated plus their pending requests, by column.
+        """Return {column: amount that `jobs` have allocated plus amount of their pending requests}.
 
         The resources in `uncounted` are left out. Of the resources with the amount 0, only those
         that `_named` returns are included.
@@ -343,10 +343,10 @@ class Proportion:
         return not any(self.shares[name].exceeded(amounts) for name, amounts in wanted.items())
 
     def wanted_at_admission(self, job: JobInfo) -> dict[str, Amounts]:
-        """Return what each queue would need in addition to its allocated amounts.
+        """Return {queue: amounts that it would need in addition to its allocated amounts}.
 
-        The keys are the job's queue and its ancestors. The amounts are the job's minResources and
-        what already admitted jobs will still need of these resources.
+        The queues are the queue of `job` and its ancestors. The amounts are the job's minResources
+        plus the amounts of these resources that already admitted jobs will still need.
         """
         needs = needs_of(job, self._columns)
         return {

@@ -35,10 +35,10 @@ class WaterFillingError(RuntimeError):
 def divide(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: BatchDefects
 ) -> dict[str, Quantities]:
-    """Return the amounts of `total` that each queue deserves, by queue and resource column.
+    """Return {queue: {resource column: amount of `total` that the queue deserves}}.
 
-    `claims` maps queues to their weight, requests and limits.
-    Raises WaterFillingError if kube-batch's division (the defect `proportion-less`) does not end.
+    `claims` maps queues to their weight, requests and limits. Raises WaterFillingError if
+    kube-batch's division (the defect `proportion-less`) does not end.
     """
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)

@@ -206,7 +206,7 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 
 
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
-    """Return the amount of `pool` that each part gets.
+    """Return {name of a part: amount of `pool` that the part gets}.
 
     Each part gets its `stages[0]`, even if `pool` is smaller than the sum of these amounts. Two
     more stages fill the parts: first up to their `stages[1]`, then up to their `stages[2]`. A part

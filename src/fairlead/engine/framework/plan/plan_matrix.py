@@ -275,12 +275,11 @@ class PlanMatrix:
     def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask | np.bool_) -> None:
         """Write the totals of the node at `row` to all plans.
 
-        Also mark the node in each plan as feasible or rejected.
-
-        Callers need not use this method if no plan rejects the node at `row` now or has rejected
-        the node before. `fits` is False for the plans whose ROW plugins reject the node. `is_open`
-        is False for the plans whose NODE plugins reject the node. If the NODE plugins have the same
-        verdict for all plans, `is_open` may be one value instead of an array.
+        Also mark the node in each plan as feasible or rejected. Callers may skip this method if no
+        plan rejects the node now and no plan rejected it before. `fits` is False for the plans
+        whose ROW plugins reject the node. `is_open` is False for the plans whose NODE plugins
+        reject the node. If the NODE plugins have the same verdict for all plans, `is_open` may be
+        one value instead of an array.
         """
         members = slice(len(self.plans))
         column = self._total[members, row]

@@ -44,7 +44,7 @@ class RemainingDisruptions:
         self._left: dict[str, int] = {}
 
     def charge(self, pod: PodInfo) -> bool:
-        """Count the removal of `pod` against its budgets; return whether the removal violates one.
+        """Count the removal of `pod` against its budgets; return whether it violates a budget.
 
         The removal does not count against a budget that has already recorded the eviction of `pod`.
         """

@@ -73,8 +73,8 @@ class UnneededNodes:
 
         Empty nodes come first. `left` counts the resources that may still be removed from the
         cluster. This method subtracts the resources of the returned nodes from `left`. `deletions`
-        is the number of deletions in progress, by group. The deletions leave no group below its
-        minimum size.
+        maps each group to the number of its deletions in progress. The deletions leave no group
+        below its minimum size.
         """
         sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}
         for group, count in deletions.items():

@@ -382,10 +382,10 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """Return the reasons why `pods` do not fit new nodes of skipped groups, by group id.
+        """Return {id of a skipped group: reasons why `pods` do not fit new nodes of the group}.
 
         If `pods` fit new nodes of a skipped group, the result leaves out this group, and the method
-        sets `pods.fits_skipped`. As in upstream, such pods await a later scale-up
+        sets `pods.fits_skipped`. As in upstream, the pods then await a later scale-up
         (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}

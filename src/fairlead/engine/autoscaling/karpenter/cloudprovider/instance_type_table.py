@@ -214,7 +214,7 @@ def _intersects(one: LabelRequirement, requirement: LabelRequirement | None) -> 
 
 
 def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool:
-    """Return whether a node may use an offering, judged by their requirements on one label.
+    """Return whether the requirements on one label allow a node to use an offering.
 
     `one` is the requirement of the offering, and `requirement` is the requirement of the node. If
     `requirement` is None, the node has no requirement on the label, and the result tells whether a

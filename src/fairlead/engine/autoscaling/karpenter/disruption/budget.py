@@ -26,7 +26,7 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
-    """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
+    """Return {NodePool: number of its nodes that may still be disrupted for `reason`}.
 
     A node counts as already disrupted if it is not ready or is being removed. The following nodes
     do not count at all: nodes without a NodeClaim, uninitialized nodes, and nodes whose instance is

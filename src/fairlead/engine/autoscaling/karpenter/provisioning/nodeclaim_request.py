@@ -131,7 +131,10 @@ def cheapest_first(
 
 
 def custom_labels(requirements: Requirements, well_known: frozenset[str]) -> dict[str, str]:
-    """Return a value for each requirement on a label that is neither well known nor restricted."""
+    """Return {label: value} for each requirement on a custom label.
+
+    A label is custom if it is neither well known nor restricted.
+    """
     found: dict[str, str] = {}
     for one in requirements:
         if is_custom(one.key, well_known):

@@ -94,7 +94,7 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 class ProvisioningResult(Struct):
     """The result of a provisioning pass.
 
-    The values of `errors` and `ignored` are upstream's texts, by pod.
+    `errors` and `ignored` map the keys of pods to upstream's texts.
     """
 
     queue: list[Pod] = field(default_factory=list)

@@ -31,10 +31,11 @@ from fairlead.engine.core.instant import Instant
 def reached_limits(
     provisioner: Provisioner, cluster: KarpenterCluster, errors: Mapping[str, str], now: Instant
 ) -> dict[str, tuple[ReachedLimit, ...]]:
-    """Return the limits that keep the pods in `errors` from getting nodes, by pod key.
+    """Return {pod key: limits that keep the pod from getting a node}.
 
-    `errors` has the error text of each pod. Pods without such limits are left out. Of pods that are
-    alike, only one is examined, because a pass with many pods takes a long time.
+    `errors` maps the keys of the pods without a node to the error texts. Pods that no limit keeps
+    from getting a node are left out. Of pods with equal requirements, only one is examined, because
+    a pass with many pods takes a long time.
     """
     unbound = (cluster.unbound_pods.get(key) for key in errors)
     groups: defaultdict[Hashable, list[Pod]] = defaultdict(list)
@@ -73,7 +74,7 @@ def _likeness(provisioner: Provisioner, pod: Pod) -> Hashable:
 def _reached(
     provisioner: Provisioner, pool: NodePool, pods: Sequence[Pod], now: Instant
 ) -> dict[str, list[str]]:
-    """Return the names of the limits of `pool` that are reached, by the key of each of `pods`.
+    """Return {key of a pod in `pods`: names of the limits of `pool` that are reached for it}.
 
     A limit counts as reached if it alone keeps the pod from getting a node. If there is no such
     limit, several limits together keep the pod from getting a node, because they exclude different

@@ -15,7 +15,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class PoolCount(Struct, frozen=True):
-    """The numbers of NodeClaims of a pool, by state.
+    """The number of NodeClaims of a pool in each of three states.
 
     `deleting` counts the NodeClaims that are being deleted. `pending_disruption` counts the
     NodeClaims that a disruption command is about to replace. `active` counts all other NodeClaims.

@@ -1,4 +1,4 @@
-"""RunningPods: counts the running pods that a selector matches, by node.
+"""RunningPods: counts, for each node, the running pods that a selector matches.
 
 The counts of a selector are cached, because many simulations of disruptions need them.
 """
@@ -38,7 +38,7 @@ class RunningPods:
         selector: LabelSelector | None,
         identity: Hashable,
     ) -> Mapping[str, int]:
-        """Return the number of pods in `namespaces` that `selector` matches, by node.
+        """Return {node name: number of its pods in `namespaces` that `selector` matches}.
 
         The selector None matches all pods. `identity` is the cache key: calls with the same
         `identity` must have the same `namespaces` and `selector`.

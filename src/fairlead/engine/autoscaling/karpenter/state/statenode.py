@@ -98,7 +98,7 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def single_values(self) -> Mapping[str, str | None]:
-        """The value of each label in `requirements`; None if the label has no single value."""
+        """A mapping {label in `requirements`: its value, or None if it has no single value}."""
         return {one.key: one.single for one in self.requirements}
 
     @cached_property

@@ -62,7 +62,7 @@ class StorageObjects(Struct):
         return found
 
     def limits(self, node_name: str) -> dict[str, int]:
-        """Return the volume limits of the node by driver; drivers without a limit are absent."""
+        """Return {driver: volume limit of the node}; drivers without a limit are left out."""
         csi_node = self.csi_nodes.get(node_name)
         if csi_node is None:
             return {}

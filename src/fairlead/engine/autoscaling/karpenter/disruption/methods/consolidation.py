@@ -156,7 +156,7 @@ class Consolidation:
     def reasons(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> dict[str, KeepReason]:
-        """Return upstream's reason to keep each of `candidates` now, by the name of the node.
+        """Return {node name: upstream's reason to keep the node now} for `candidates`.
 
         The result leaves out candidates that could be deleted or replaced on their own, and
         candidates that are already being removed. Raises NoNodePoolsError if no NodePool can create

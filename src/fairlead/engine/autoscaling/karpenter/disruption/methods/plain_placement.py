@@ -189,7 +189,7 @@ class PlainPlacement:
             yield number + bisect_left(orders, one.order), one.pod.key
 
     def _sizes(self, own: Sequence[PlainPods]) -> dict[Size, tuple[PodFacts, int]] | None:
-        """Return (facts, number of pods) by size.
+        """Return {size: (facts of the pods of this size, number of these pods)}.
 
         Returns None if two pods of the same size have different facts.
         """

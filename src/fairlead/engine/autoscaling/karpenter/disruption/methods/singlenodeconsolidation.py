@@ -81,9 +81,10 @@ class SingleNodeConsolidation:
     def reasons(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> dict[str, KeepReason]:
-        """Return upstream's reason to keep each of `candidates` now; see `Consolidation.reasons`.
+        """Return {node name: upstream's reason to keep the node now} for `candidates`.
 
-        Candidates without pods are left out. The result is empty if no NodePool is usable.
+        The result leaves out candidates without pods, and the candidates that
+        `Consolidation.reasons` leaves out. The result is empty if no NodePool is usable.
         """
         try:
             return self._consolidation.reasons([one for one in candidates if one.pods], now)

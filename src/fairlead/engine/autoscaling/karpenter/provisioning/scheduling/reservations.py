@@ -12,7 +12,7 @@ from fairlead.engine.autoscaling.karpenter.labels import RESERVED
 
 
 class Reservations:
-    """Counts the free instances of each reservation, by id.
+    """Counts the free instances of each reservation.
 
     A NodeClaim, identified by its host, holds at most one instance of each reservation.
     """
