@@ -4,7 +4,7 @@ The scheduler binds a pod only after the pod's claims are bound. A pod that is c
 name skips the scheduler. So the claims of such a pod may be missing or unbound. The pod then does
 not start, and the kubelet tries again after RETRY.
 
-Differs from upstream: claims count even if no container mounts their volume.
+Differs from upstream: a claim is checked even if no container mounts its volume.
 
 upstream: pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go: createVolumeSpec,
 getPVCExtractPV; volume_manager.go: WaitForAttachAndMount; pkg/kubelet/kubelet.go: SyncPod

@@ -140,7 +140,7 @@ class Kubelets:
         """Do one kind of the work that is due at `now`, and return the commands.
 
         If several kinds are due, the first of these is done: all heartbeats, all pressure checks,
-        acts of pod workers (see `PodWorkers.act`).
+        or acts of pod workers (see `PodWorkers.act`).
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:

@@ -213,9 +213,9 @@ class StaticAutoscaler:
     def _clean_up_once(self, now: Instant) -> None:
         """Remove taints that an earlier process may have left. Only the first call does this.
 
-        If --node-deletion-candidate-ttl is set, a soft taint is kept if it is not older than the
-        value of the flag. Its node then counts as unneeded since the time in the taint. Cluster
-        Autoscaler 1.34 added this flag.
+        The flag --node-deletion-candidate-ttl, which Cluster Autoscaler 1.34 added, keeps the soft
+        taints that are not older than its value. The node of such a taint then counts as unneeded
+        since the time in the taint.
 
         upstream: core/scaledown/unneeded/nodes.go: LoadFromExistingTaints
         """

@@ -448,7 +448,8 @@ class Karpenter:
         """Return whether work in progress will change the cluster.
 
         A pod that waits for an unavailable offering counts as work in progress if the provider will
-        be able to deliver the offering later. The wait for consolidateAfter does not count.
+        be able to deliver the offering later. A node that waits for consolidateAfter does not count
+        as work in progress.
         """
         # A pass that changes nothing schedules no further pass, so idle triggers do not count.
         return (

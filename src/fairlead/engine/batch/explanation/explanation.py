@@ -182,11 +182,11 @@ def batch_overview(
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    If `queue` is given, only the groups of this queue count. At most `groups_max` groups are
-    explained. If there are more groups, those with members that run or have succeeded come first.
-    The start times of the groups come from a simulation of the first `groups_max` waiting jobs of
-    each queue (`start_estimate`). If `has_changed` is False, nothing has changed since the last
-    session. Then no group starts in the next session.
+    If `queue` is given, only the groups of this queue are considered. At most `groups_max` groups
+    are explained. If there are more groups, those with members that run or have succeeded come
+    first. The start times of the groups come from a simulation of the first `groups_max` waiting
+    jobs of each queue (`start_estimate`). If `has_changed` is False, nothing has changed since the
+    last session. Then no group starts in the next session.
     """
     session = open_session(composition, cluster, now)
     try:
@@ -647,8 +647,8 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
 def _limits_of_admission(session: Session, job: JobInfo) -> _Limits:
     """Return the limits of queues that keep `job` from being admitted.
 
-    If the result has no limits, another condition keeps `job` from being admitted, such as that of
-    the plugin overcommit.
+    If the result has no limits, another condition keeps `job` from being admitted, such as the
+    condition of the plugin overcommit.
     """
     plugin = proportion_of(session)
     if plugin is None or plugin.job_enqueueable(job):

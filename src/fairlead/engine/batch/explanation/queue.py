@@ -105,8 +105,8 @@ class QueueWaiting(Struct, frozen=True):
 def all_queues(composition: Composition, cluster: Cluster, now: Instant) -> QueueWaiting:
     """Return the usage and the number of waiting groups of every queue; change no state.
 
-    If the default queue has no Queue object, it is included if it has groups and the rules allow
-    such a queue.
+    A default queue without a Queue object is included if it has groups and the rules allow such a
+    queue.
     """
     session = open_session(composition, cluster, now)
     try:

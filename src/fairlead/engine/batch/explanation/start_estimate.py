@@ -126,9 +126,9 @@ class _Simulation:
         """Return whether the job's queue stays within its limits if the job starts.
 
         The queue and its ancestors must not exceed `QueueShare.limits`. The queue must also not
-        exceed its deserved amounts. If kube-batch's defect `overshoot` is reproduced, the queue may
-        exceed its deserved amounts if it now holds less than the deserved amount of at least one
-        resource.
+        exceed its deserved amounts. If kube-batch's defect `overshoot` is reproduced, there is an
+        exception: a queue that now holds less than its deserved amount of at least one resource may
+        exceed its deserved amounts.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

@@ -56,9 +56,8 @@ class JobTable:
     `releasing_pods` contains the placed pods that are being deleted or that a session has evicted.
     `requests` computes the request of each pod by the configured rule. `pods_with_surplus` contains
     the placed pods whose request by this rule differs from the request that `NodeInfo` counts for
-    them. `releasing_pods` and `pods_with_surplus` are keyed by `PodInfo.id` and include pods of
-    other schedulers.
-    `touched` contains the ids of jobs that changed since the last session.
+    these pods. `releasing_pods` and `pods_with_surplus` are keyed by `PodInfo.id` and include pods
+    of other schedulers. `touched` contains the ids of jobs that changed since the last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:

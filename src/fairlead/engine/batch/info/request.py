@@ -1,8 +1,9 @@
 """TaskRequest: the resources that a task uses, and the resources that must be free to start it.
 
 One of two rules computes these resources. Kubernetes' rule counts effective requests, as the
-kubelet does. kube-batch's rule sums the requests of the containers and ignores overhead. This rule
-counts init containers only in the resources that must be free to start the task.
+kubelet does. kube-batch's rule sums the requests of the containers and ignores overhead.
+kube-batch's rule counts init containers in the resources that must be free to start the task, but
+not in the resources that the task uses.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def _deadline(pod: PodInfo) -> DurationNs | None:
 def expected_end(pod: PodInfo, now: Instant) -> Instant | None:
     """Return the time at which a placed pod will end, or None if its run time is unknown.
 
-    The run time of a pod that has not started yet counts from `now`.
+    If the pod has not started yet, its run time begins at `now`.
     """
     runtime = runtime_of(pod)
     if runtime is None:

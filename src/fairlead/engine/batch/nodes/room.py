@@ -94,10 +94,10 @@ class Room:
                 to[column, found.row] += amount
 
     def count(self, row: int, task: TaskInfo, status: TaskStatus, sign: int) -> None:
-        """Count the resources of `task` on the node at `row`, or no longer count them.
+        """Add the resources of `task` to those in use on the node at `row`, or subtract them.
 
-        `status` is the status of `task`; it determines whether idle or releasing amounts change.
-        `sign` is 1 to count the resources, and -1 to no longer count them.
+        `sign` is 1 to add the resources, and -1 to subtract them. `status` is the status of `task`;
+        it determines whether idle or releasing amounts change.
         """
         if task.request.has_surplus:
             self._count_surplus(row, task.request, sign)

@@ -194,7 +194,7 @@ class Tiers:
     ) -> list[str]:
         """Return the queues that would exceed a limit if `queue` also held `requested`.
 
-        A limit of any plugin counts. `QueueLimits` explains `changes`.
+        The limits of all plugins are checked. `QueueLimits` explains `changes`.
         """
         found = (plugin.exceeded_limits(queue, requested, changes) for plugin in self._limits)
         return list(dict.fromkeys(name for names in found for name in names))

@@ -17,7 +17,7 @@ Total = tuple[tuple[int, int], ...]
 def share(held: float, whole: float) -> float:
     """Return `held` ÷ `whole` (helpers.go: Share).
 
-    If `whole` is 0, the result is 0 if `held` is 0, and 1 otherwise.
+    If both amounts are 0, the result is 0. If only `whole` is 0, the result is 1.
     """
     if whole:
         return held / whole

@@ -285,8 +285,8 @@ class ShapePlan:
     def count_feasible(self, mask: Mask | None = None) -> int:
         """Return the number of feasible nodes.
 
-        If `mask` is given, only nodes for which it is True count. The result is cached for `mask`,
-        so the caller must not change this array after the call.
+        If `mask` is given, only nodes whose entry in `mask` is True are counted. The result is
+        cached for `mask`, so the caller must not change this array after the call.
         """
         if self._feasible is None:
             self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))

@@ -316,8 +316,8 @@ class DisruptionController:
     def drifted_nodes(self, now: Instant) -> dict[str, str]:
         """Return {name: why the drifted node is not replaced}, sorted by name.
 
-        A NodeClaim whose node does not exist yet counts under its own name. A node that is being
-        deleted is left out. The reason is "" if the node could be replaced now.
+        If the node of a NodeClaim does not exist yet, the key is the name of the NodeClaim. A node
+        that is being deleted is left out. The reason is "" if the node could be replaced now.
         """
         names = sorted(
             claim.status.node_name or claim.name
@@ -331,9 +331,9 @@ class DisruptionController:
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes whose disruption a budget forbids, and when a budget next changes.
 
-        The nodes are sorted by name. A budget changes when it starts or ends. Only budgets of the
-        nodes' NodePools count. Returns None if there are no such nodes, or if their budgets never
-        change.
+        The nodes are sorted by name. A budget changes when it starts or ends. Only the budgets of
+        these nodes' NodePools are considered. Returns None if no budget forbids a disruption, or if
+        the considered budgets never change.
         """
         waiting = self._loop.over_budget(now)
         pools = self._context.cluster.node_pools

@@ -198,9 +198,9 @@ def _with_consolidatable(
     """Return the NodeClaim with its Consolidatable condition, and the ns until the condition holds.
 
     An initialized NodeClaim is Consolidatable if its last pod event is at least `consolidateAfter`
-    ago. If there was no pod event, the time of the NodeClaim's initialization counts. The number of
-    ns is None if the NodeClaim already is Consolidatable, is not initialized, or never becomes
-    Consolidatable. NodeClaims of static pools are returned unchanged.
+    ago. If there was no pod event, the time of the NodeClaim's initialization is used instead. The
+    number of ns is None if the NodeClaim already is Consolidatable, is not initialized, or never
+    becomes Consolidatable. NodeClaims of static pools are returned unchanged.
     """
     if pool.is_static:
         return claim, None

@@ -78,8 +78,8 @@ def _reached(
 
     A limit counts as reached if it alone keeps the pod from getting a node. If there is no such
     limit, several limits together keep the pod from getting a node, because they exclude different
-    instance types. The result then contains only limits that are needed for this: if one of them
-    were lifted, the pod would get a node.
+    instance types. The result is then a minimal set of limits: if any limit of the set were lifted,
+    the pod would get a node.
     """
     names = sorted(pool.spec.limits)
     if len(names) == 1 or not pods:

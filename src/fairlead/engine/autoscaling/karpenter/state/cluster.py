@@ -2,7 +2,7 @@
 
 Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes. `version` counts all
 changes. `pass_version` counts only the changes that can change the result of a provisioning pass. A
-nomination, for example, does not count.
+nomination, for example, does not change `pass_version`.
 
 upstream: pkg/controllers/state/cluster.go
 """

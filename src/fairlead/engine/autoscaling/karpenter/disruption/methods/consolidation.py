@@ -7,9 +7,8 @@
 
 The launch of a new node chooses one of several offerings. The new node is certainly cheaper if even
 the most expensive of them costs less than the removed nodes together. Spot nodes are replaced by
-spot nodes only if a feature gate is set. If a command removes a single spot node, a spot node may
-replace it only if at least 15 instance types are cheaper. This limit prevents an endless series of
-replacements.
+spot nodes only if a feature gate is set. A spot node may replace a single spot node only if at
+least 15 instance types are cheaper. This limit prevents an endless series of replacements.
 
 upstream: pkg/controllers/disruption/consolidation.go
 """

@@ -155,8 +155,8 @@ class ProvisioningScheduler:
 
         `existing` are the existing nodes. The pass places no pods on nodes with keys in `leaving`.
         `state_nodes` are the nodes that count towards the limits of their NodePools. If
-        `strict_reservations` is set, a pod stays without a node if all reservations that it could
-        use are used up. The pass ends early if a pod whose key is in `running` is placed on a node
+        `strict_reservations` is set, and all reservations that a pod could use are used up, the pod
+        gets no node. The pass ends early if a pod whose key is in `running` is placed on a node
         that is not initialized.
         """
         self._templates = templates
