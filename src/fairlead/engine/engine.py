@@ -6,7 +6,7 @@
 
 When its deadline comes, a controller does one unit of work and returns commands. The state changes
 only by stimuli, with one exception. A scheduler records its own decisions in the state before the
-world confirms them. For example, it assumes a pod on the chosen node.
+cluster confirms them. For example, it assumes a pod on the chosen node.
 """
 
 from __future__ import annotations
@@ -100,8 +100,9 @@ def _pod_method(
 class Engine:
     """Passes stimuli and deadlines to the controllers and returns their commands.
 
-    The engine does no I/O. A world calls `handle` for each stimulus, and `handle_deadline` or
-    `handle_overdue` when the time of `next_deadline` has come.
+    The engine does no I/O. The world, a real or simulated cluster, calls `handle` for each
+    stimulus. It calls `handle_deadline` or `handle_overdue` when the time of `next_deadline` has
+    come.
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:

@@ -101,7 +101,8 @@ def device_pool_name(pool: str, node: str, name: str) -> str:
     """Return the name of the device pool of the new node `name`, given the pool of `node`.
 
     The new node is a copy of `node`, whose device pool is named `pool`. Drivers usually name a pool
-    after its node. If `pool` is such a name, the result is `name`.
+    after its node. If `pool` equals `node`, the result is `name`. Otherwise, the result is `pool`
+    followed by `name`.
     """
     return name if pool == node else f"{pool}-{name}"
 

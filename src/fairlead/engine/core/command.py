@@ -59,7 +59,7 @@ def node_ref(node: Node) -> ObjectRef:
 
 
 class Condition(Struct, frozen=True):
-    """One entry of `status.conditions`. The world that writes it sets lastTransitionTime.
+    """One entry of `status.conditions`. The real or simulated cluster sets lastTransitionTime.
 
     Only conditions of nodes have `last_heartbeat_time`; "" leaves it unchanged.
     """
@@ -225,10 +225,10 @@ class EvictPod(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """An events.k8s.io event to record about `regarding`. The world cuts `note` to 1,024 bytes.
+    """An events.k8s.io event to record about `regarding`.
 
-    `field_path` names the part of `regarding` that the event concerns, such as
-    `spec.containers{name}`.
+    `note` is cut to 1,024 bytes when the event is written. `field_path` names the part of
+    `regarding` that the event concerns, such as `spec.containers{name}`.
     """
 
     regarding: ObjectRef

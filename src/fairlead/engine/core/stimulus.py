@@ -34,10 +34,10 @@ class ObjectChanged(Struct, frozen=True):
 class ReadinessChanged(ObjectChanged, frozen=True):
     """Only the readiness of a pod or the restarts of its containers have changed.
 
-    Readiness means the conditions Ready and ContainersReady. A world sends this stimulus only for a
-    bound pod that has not ended and is not being deleted. A world may also report such a change
-    with an ObjectChanged. A controller that needs no ReadinessChanged sets `Interest.readiness` to
-    False.
+    Readiness means the conditions Ready and ContainersReady. A world (a real or simulated cluster)
+    sends this stimulus only for a bound pod that has not ended and is not being deleted. A world
+    may also report a change of readiness with an ObjectChanged. A controller that needs no
+    ReadinessChanged sets `Interest.readiness` to False.
     """
 
 
@@ -175,7 +175,7 @@ class FailureReason(StrEnum):
 
 
 class CommandSucceeded(Struct, frozen=True):
-    """The world performed `command`.
+    """The world, a real or simulated cluster, has performed `command`.
 
     `issuer` is the issuer of the command, or None if the world does not state the issuer. If
     `issuer` is set, the engine may pass this stimulus only to controllers with the same issuer.

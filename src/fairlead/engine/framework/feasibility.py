@@ -190,7 +190,7 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filter plugins that the plan does not cache, on the nodes that are still feasible.
+    """Run the Filter plugins without cached results, on the nodes that are still feasible.
 
     If all rows are feasible, each plugin gets the array `plan.rows`, not a copy. A plugin that
     keeps its own verdicts for this array can then reuse these verdicts.

@@ -416,7 +416,10 @@ class Karpenter:
                 self._claims.delete(claim, "Deleted", now)
 
     def _change(self, now: Instant) -> None:
-        """Record a change of the cluster, so that the disruption loop and passes run again."""
+        """Record a change of the cluster.
+
+        The disruption loop and provisioning passes then run again.
+        """
         self._disruption.change(now)
         self._batcher.change(now)
 

@@ -49,8 +49,8 @@ class KarpenterHistory(Struct):
 
     If no node can be created for a pod, `errors` maps the key of the pod to upstream's error text.
     `undelivered` contains the number of NodeClaims that failed for lack of capacity, by NodePool.
-    `refusals` records for how long each error applied. If a pass creates NodeClaims for a NodePool
-    with limits, `uses` gets an entry for the pass and the NodePool.
+    `refusals` records for how long each error applied. If a provisioning pass creates NodeClaims
+    for a NodePool with limits, `uses` gets an entry for the pass and the NodePool.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

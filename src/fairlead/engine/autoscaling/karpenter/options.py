@@ -45,7 +45,7 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def respects_preferences(self) -> bool:
-        """Whether a pass treats the preferences of a pod as requirements until it relaxes them."""
+        """Whether a provisioning pass treats preferences as requirements until it relaxes them."""
         return self.preference_policy == RESPECT
 
     @property

@@ -166,7 +166,7 @@ class EvictionSearch:
         return {column: floor - self._view.future_idle_many(column) for column, floor in floors}
 
     def _possible_rows(self, pool: VictimPool, lacking: _Lacking) -> Bools:
-        """Return a mask of the nodes, by row: True where `pool.potential` is at least `lacking`."""
+        """Return a mask of the nodes at which `pool.potential` is at least `lacking`."""
         possible = np.ones(self._session.table.capacity, np.bool_)
         for column, amounts in lacking.items():
             possible &= pool.potential[column] >= amounts

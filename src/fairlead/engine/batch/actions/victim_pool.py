@@ -138,8 +138,8 @@ class VictimPools:
 class _QueueJobs(Struct):
     """The jobs of one queue that may lose members, keyed by id.
 
-    `potential` is the sum of the requests of the running tasks of all jobs in `counted`. Its shape
-    is (resources, rows). A job that is removed from `jobs` stays in `counted`.
+    `potential` is an array [resource, row of a node]. It contains the sum of the requests of the
+    running tasks of all jobs in `counted`. A job that is removed from `jobs` stays in `counted`.
     """
 
     potential: Ints

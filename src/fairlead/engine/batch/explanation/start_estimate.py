@@ -70,7 +70,7 @@ def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
 
 @dataclass(order=True, slots=True)
 class _End:
-    """The end of a task: its time, the row of its node, the freed amounts, and its queue."""
+    """The end of a task: the time, the row of the task's node, the freed amounts, and the queue."""
 
     at: Instant
     row: int

@@ -84,9 +84,9 @@ class JobInfo:
     `pending` is the sum of the requests of pending tasks. `held` and `pending` are lists by
     resource column. Missing columns at the end count as 0.
 
-    `waiting_since` is the time of the first session at whose end the job waited to start. A session
-    sets it back to None if the job no longer waits to start. `broken_since` is the time of the
-    first session that found too few members running. A session sets it back to None if enough
+    `waiting_since` is the time of the first session that ended while the job waited to start. A
+    session sets it back to None if the job no longer waits to start. `broken_since` is the time of
+    the first session that found too few members running. A session sets it back to None if enough
     members are running. `broken_since` is always None if no grace period is configured.
     `reserved_nodes` are the nodes with resources reserved for the job. `victims` are the ids of the
     pods that sessions have evicted for the job and that had not stopped at the last session. Only

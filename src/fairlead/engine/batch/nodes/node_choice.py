@@ -152,7 +152,7 @@ class NodeChoice:
         return totals
 
     def ranked(self, pod: PodInfo, among: Mask) -> RankedNodes:
-        """Return the feasible nodes among those whose row is True in `among`, ranked by score.
+        """Return the feasible nodes for which `among` is True at their row, ranked by score.
 
         Nodes with equal scores are ordered by descending name.
 

@@ -31,7 +31,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Room:
-    """The idle and releasing resources of all nodes in a session, shape (resources, rows).
+    """The idle and releasing resources of a session's nodes, as arrays [resource, row of a node].
 
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
@@ -113,7 +113,7 @@ class Room:
                 releasing[column, row] += sign * amount
 
     def reserve(self, amounts: Ints | None) -> None:
-        """Reserve `amounts`, an array [resource, row]; end the earlier reservation.
+        """Reserve `amounts`, an array [resource, row of a node]; end the earlier reservation.
 
         Only the view `whole` counts reserved amounts as available. If `amounts` is None, nothing is
         reserved.

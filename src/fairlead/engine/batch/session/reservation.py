@@ -303,7 +303,7 @@ def place(
     *,
     ignored: Container[str] = (),
 ) -> list[int] | None:
-    """Choose a node for each task in `lacking`; return the rows of these nodes.
+    """Choose a node for each task in `lacking`; return the nodes' rows in the node table.
 
     `lacking` are the pending tasks that `job` needs to reach its minimum (`lacking_tasks`). The
     result has one row for each of them, in the same order. Returns None if one of the tasks fits on

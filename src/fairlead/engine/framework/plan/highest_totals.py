@@ -1,8 +1,9 @@
 """HighestTotals: the positions of a plan's highest total, updated when single rows change.
 
-A placement changes the total of only one row. So the positions of the highest total are kept as a
-list. Each call of `find` updates the list for the rows that changed since the last call. All totals
-are searched again only if the list becomes empty, if many rows changed, or after `reset`.
+A plan (`ShapePlan`) has a total score for each row; a row stands for a node. A placement changes
+the total of only one row. So the positions of the highest total are kept as a list. Each call of
+`find` updates the list for the rows that changed since the last call. All totals are searched again
+only if the list becomes empty, if many rows changed, or after `reset`.
 
 Invariant after `find`: the list contains exactly the positions of the highest total, in ascending
 order. `_highest` is that total. The list is `_searched`, or `_positions` if `_searched` is None.

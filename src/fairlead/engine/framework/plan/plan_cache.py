@@ -27,9 +27,9 @@ class PlanCache:
     """Caches plans (`ShapePlan`); drops the least recently used plans if there are too many.
 
     `with_nominated` caches the verdicts that take nominated pods into account. The verdicts of all
-    Filters together have the key (shape id, priority). The verdicts of the leading Filters have the
-    key (shape id, priority, "leading"). The leading Filters are those before the first Filter that
-    depends on other nodes.
+    Filters together have the key (id of the `Shape`, priority). The verdicts of the leading Filters
+    have the key (id of the `Shape`, priority, "leading"). The leading Filters are those before the
+    first Filter that depends on other nodes.
     """
 
     def __init__(self, framework: Framework) -> None:
@@ -42,7 +42,10 @@ class PlanCache:
         self._matrices: dict[tuple[str, ...], PlanMatrix] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
-        """Return the plan for the `Shape` of `pod`, up to date; create it if there is none."""
+        """Return the plan for the `Shape` of `pod`, up to date; create it if there is none.
+
+        The plan contains the cached verdicts and scores for all pods with this `Shape`.
+        """
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
@@ -61,7 +64,8 @@ class PlanCache:
     def kept_plan(self, pod: PodInfo) -> ShapePlan | None:
         """Return the plan for the `Shape` of `pod` without updating it for changed pods.
 
-        Returns None if there is no plan, or if Node objects have changed since its last update.
+        The plan contains the cached verdicts and scores for all pods with this `Shape`. Returns
+        None if there is no plan, or if Node objects have changed since its last update.
         """
         plan = self._plans.get(pod.shape.id)
         return plan if plan is not None and plan.has_current_nodes else None

@@ -89,8 +89,9 @@ class RowEvaluator:
     ) -> None:
         """Run `filters` at `positions`; write the codes of rejections to `codes`.
 
-        `codes[i]` belongs to the node at `positions[i]`. The caller sets `codes[i]` to 0 if no
-        earlier Filter rejects the node. The Filters run only on nodes with the code 0.
+        The code of a rejection is its index in `statuses`. `codes[i]` belongs to the node at
+        `positions[i]`. The caller sets `codes[i]` to 0 if no earlier Filter rejects the node. The
+        Filters run only on nodes with the code 0.
         """
         for point in filters:
             if not np.count_nonzero(codes):

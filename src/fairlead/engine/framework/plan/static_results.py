@@ -3,9 +3,9 @@
 NODE plugins have the locality NODE: their results depend only on the pod and the Node object. Most
 of them read little of a pod: its tolerations, node affinity or images. Such plugins state which
 part they read (`ShapeKeyed`). Shapes that differ only in their requests get the same results, so
-their plans share one StaticResults. A plan has StaticResults of its own if a NODE plugin does not
-state which part it reads, or if PreScore fails. A plan also has StaticResults of its own if
-PreFilter rejects the pod or limits the nodes by name.
+their `ShapePlan`s share one StaticResults. A plan has StaticResults of its own if a NODE plugin
+does not state which part it reads, or if PreScore fails. A plan also has StaticResults of its own
+if PreFilter rejects the pod or limits the nodes by name.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, NO_NODE if the row holds no node

@@ -1,4 +1,4 @@
-"""SumsCache: results of ROW plugins, shared by nodes with equal capacity and equal sums.
+"""SumsCache: plugin results that nodes with equal capacity and equal sums of requests share.
 
 Some plugins read only a node's capacity, the sums of its pods' requests, and the number of its pods
 (`reads_only_sums`). Many nodes have the same capacity, and the pods of a workload have the same

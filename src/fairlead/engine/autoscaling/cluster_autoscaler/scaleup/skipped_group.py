@@ -55,5 +55,5 @@ def skip_reason(
 
 
 def quota_reason(resources: list[str]) -> str:
-    """Return the skip reason of a group that would exceed the cluster's limits of `resources`."""
+    """Return the reason to skip a group that would exceed the cluster's limits of `resources`."""
     return f"{QUOTA_EXCEEDED}{', '.join(resources)}"

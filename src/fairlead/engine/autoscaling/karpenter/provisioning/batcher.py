@@ -60,7 +60,7 @@ class Batcher:
         return not self._triggers
 
     def change(self, now: Instant) -> None:
-        """Schedule a pass 10 s after a change of the cluster at `now`.
+        """Schedule a provisioning pass 10 s after a change of the cluster at `now`.
 
         Does nothing if there are no triggers (see the module docstring), or if a pass is already
         scheduled.
@@ -82,7 +82,7 @@ class Batcher:
         self._last_pass = now
 
     def renewed(self, now: Instant) -> Instant:
-        """Return the time of the last pass that upstream would have run up to `now`.
+        """Return the time of the last provisioning pass that upstream would have run up to `now`.
 
         After the last simulated pass, upstream would have run a pass every 10 s. If no pass has
         run, returns `now`.

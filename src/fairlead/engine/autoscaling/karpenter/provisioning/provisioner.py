@@ -122,7 +122,7 @@ class _FreeResources(Struct, frozen=True):
 
 
 class _PassStart(Struct):
-    """The state with which passes start, and the inputs from which it was built.
+    """The state with which provisioning passes start, and the inputs from which it was built.
 
     `version` is the `pass_version` of the cluster, and `tables` are the instance types of the
     usable pools.
@@ -141,7 +141,7 @@ _KNOWN_MIN: Final = 1_000
 
 
 class _DaemonPod(Struct, frozen=True):
-    """The pod that represents a DaemonSet in passes.
+    """The pod that represents a DaemonSet in provisioning passes.
 
     The pod was built from `spec`, the spec of the DaemonSet, and `newest`, the newest pod of the
     DaemonSet or None.
@@ -156,8 +156,8 @@ class _PoolDaemons(Struct, frozen=True):
     """The result of comparing the DaemonSets' pods `daemons` with the NodePools `pools`.
 
     `overheads` maps the name of each NodePool to the DaemonSets' pods that every node of the pool
-    runs. `pods` are `daemons` with the changes that the comparison made. Later in the pass, `pods`
-    are compared with the existing nodes.
+    runs. `pods` are `daemons` with the changes that the comparison made. Later in a provisioning
+    pass, `pods` are compared with the existing nodes.
     """
 
     daemons: list[Pod] = field(default_factory=list)
@@ -187,7 +187,7 @@ class Provisioner:
         self._pass_start: _PassStart | None = None
 
     def provision(self, now: Instant) -> ProvisioningResult:
-        """Run one pass over the pending pods and the pods of nodes that are being removed."""
+        """Run one provisioning pass over pending pods and the pods of nodes being removed."""
         pending, ignored = self.pending_pods()
         nodes = self._cluster.nodes(now)
         moved = [
@@ -243,7 +243,7 @@ class Provisioner:
         unlimited: str = "",
         kept: Collection[str] = (),
     ) -> ProvisioningResult:
-        """Place `pods` on `nodes` or on new nodes.
+        """Run one provisioning pass: place `pods` on `nodes` or on new nodes.
 
         Nodes whose keys are in `leaving` are ignored. Passes that differ only in `leaving` and
         `pods` share work. If all reservations that a pod could use are used up, the pod uses other
@@ -303,7 +303,7 @@ class Provisioner:
     def _start(
         self, nodes: Sequence[StateNode], pools: Sequence[NodePool], daemons: Sequence[Pod]
     ) -> _PassStart:
-        """Return the state with which a pass over `nodes` starts.
+        """Return the state with which a provisioning pass over `nodes` starts.
 
         The result is the same object until the cluster, the instance types or `nodes` change.
         """
@@ -421,7 +421,7 @@ class Provisioner:
         return known.pod
 
     def daemons_of_pass(self) -> Sequence[Pod]:
-        """Return one pod for each DaemonSet, with the changes that a pass makes to the pod.
+        """Return one pod for each DaemonSet, with the changes that a provisioning pass makes to it.
 
         As in upstream, a pass compares each pod of `daemons()` with each NodePool in turn. Each
         comparison gives the pod a toleration of PreferNoSchedule taints. Each comparison also

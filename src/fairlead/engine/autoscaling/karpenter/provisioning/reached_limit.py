@@ -35,7 +35,7 @@ def reached_limits(
 
     `errors` maps the keys of the pods without a node to the error texts. Pods that no limit keeps
     from getting a node are left out. Of pods with equal requirements, only one is examined, because
-    a pass with many pods takes a long time.
+    a provisioning pass with many pods takes a long time.
     """
     unbound = (cluster.unbound_pods.get(key) for key in errors)
     groups: defaultdict[Hashable, list[Pod]] = defaultdict(list)

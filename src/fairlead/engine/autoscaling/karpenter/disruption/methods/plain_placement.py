@@ -207,7 +207,10 @@ class PlainPlacement:
         return total
 
     def _rows_for(self, facts: PodFacts) -> list[NodeRoom]:
-        """Return the nodes that accept a pod with `facts`, and had room for it before the pass."""
+        """Return the nodes that accept a pod with `facts` and have room for it.
+
+        Pods that were placed during the pass are ignored.
+        """
         found = self._by_facts.get(id(facts))
         if found is None:
             found = self._by_facts[id(facts)] = [

@@ -9,9 +9,9 @@ independent parts:
     2. the pods that are left share new NodeClaims; the existing nodes do not matter
 
 Part 2 depends only on the sequence of specs of the pods that are left. So its result is used for
-all candidates that leave the same sequence. If a candidate's pod would go to a node that is not
-initialized, the removal is rejected. A removal is simulated if it might be accepted, or if a pod
-fits no existing or new node.
+all candidates for which the same sequence is left. If a candidate's pod would go to a node that is
+not initialized, the removal is rejected. A removal is simulated if it might be accepted, or if a
+pod fits no existing or new node.
 
     nodes of 4 cores, pods of 1 core; node-7 has one free core
     candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
@@ -157,7 +157,7 @@ class QuickRejection:
         self._last: tuple[Sequence[DisruptionCandidate], _Outcome | None] | None = None
 
     def _current_rows(self, daemons: Sequence[Pod]) -> list[NodeRoom]:
-        """Return the nodes that are not being removed, in the order in which a pass tries them."""
+        """Return the nodes that are not being removed, in the order of a provisioning pass."""
         known, current = self._memory.rows, {}
         for node in self._nodes:
             on_node = self._cluster.pods_on(node.node_name)
@@ -172,7 +172,7 @@ class QuickRejection:
         return [row for row in staying if all(amount >= 0 for amount in row.free.values())]
 
     def _common_pods(self) -> list[PlainPod] | None:
-        """Return the pods that every simulated pass places; None if one of them is not plain.
+        """Return the pods that every simulated provisioning pass places; None if one is not plain.
 
         The module docstring defines plain pods.
         """
@@ -268,10 +268,11 @@ class QuickRejection:
         return not any(table.fitting(total).any() for table in self._memory.tables)
 
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
-        """Simulate a pass that removes `candidates`: place the pods of the pass on the other nodes.
+        """Simulate a provisioning pass in which `candidates` are gone.
 
-        Returns None if one of the pods is not plain (see `plain_placement`), or if no NodePool is
-        usable. Also returns None if a candidate is already being removed.
+        The pods of the pass are placed on the other nodes. Returns None if one of the pods is not
+        plain (see `plain_placement`), or if no NodePool is usable. Also returns None if a candidate
+        is already being removed.
         """
         if self._last is None or self._last[0] is not candidates:
             self._last = candidates, self._placed(candidates)
@@ -331,7 +332,7 @@ class QuickRejection:
 
 
 class _Outcome(Struct, frozen=True):
-    """The result of placing the pods of a pass. `own` are the pods of the candidates."""
+    """The placement of the pods of a provisioning pass. `own` are the pods of the candidates."""
 
     placement: PlainPlacement
     own: list[PlainPods]

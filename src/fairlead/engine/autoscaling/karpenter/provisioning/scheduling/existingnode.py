@@ -40,7 +40,8 @@ class ExistingNode:
     ) -> None:
         """`free` is the result of `free_resources` for the node.
 
-        The attribute `pods` starts empty; it contains only the pods that the pass places.
+        The attribute `pods` starts empty; it contains only the pods that the provisioning pass
+        places.
         """
         self.state = state
         self.pods: list[PendingPod] = []
@@ -137,7 +138,7 @@ class ExistingNode:
 
 
 class ExistingNodes:
-    """The existing nodes before a pass, in the order in which they are tried.
+    """The existing nodes before a provisioning pass, in the order in which they are tried.
 
     The nodes must not change.
     """

@@ -1,4 +1,4 @@
-"""FailedAttempts: the attempts of a pass that need not be made again for an equal pod.
+"""FailedAttempts: the attempts of a provisioning pass that need not be repeated for an equal pod.
 
 A failed attempt places nothing. As long as the pass places no other pod, an attempt for a pod with
 the same constraints fails in the same way. A pass with thousands of equal pods that fit nowhere
@@ -43,7 +43,10 @@ class FailedAttempt(Struct, frozen=True):
 
 
 class FailedAttempts:
-    """The failed attempts since the pass last placed a pod or got a new topology group."""
+    """The failed attempts of a provisioning pass since it last placed a pod.
+
+    A new topology group also ends the validity of all earlier attempts.
+    """
 
     def __init__(self, topology: Topology) -> None:
         """Start without attempts; `topology` contains all TopologyGroups of the pass."""

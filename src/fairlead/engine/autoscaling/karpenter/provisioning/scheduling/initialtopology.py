@@ -1,4 +1,4 @@
-"""InitialTopology: the counts of topology groups before a pass has placed any pod.
+"""InitialTopology: the counts of topology groups before a provisioning pass has placed any pod.
 
 A search for a disruption simulates one pass for each candidate. The passes differ only in the pods
 that they move and the nodes that they remove. So the counts of all pods and nodes are computed
@@ -75,7 +75,7 @@ class PodTerms(Struct, frozen=True):
 
 
 class _Start(Struct, frozen=True):
-    """The counts of one topology group over all pods and nodes, before a pass moves any pod.
+    """The counts of one topology group before a provisioning pass moves any pod.
 
     The keys of all four fields are domains.
     """
@@ -107,7 +107,7 @@ class _Inverse(Struct, frozen=True):
 
 
 class InitialTopology:
-    """The counts of topology groups before a pass.
+    """The counts of topology groups before a provisioning pass.
 
     The cluster must not change while this object is in use.
     """

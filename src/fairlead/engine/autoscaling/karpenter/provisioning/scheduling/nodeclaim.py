@@ -1,4 +1,4 @@
-"""InFlightNodeClaim: a NodeClaim that the pass will create.
+"""InFlightNodeClaim: a NodeClaim that a provisioning pass will create.
 
 An InFlightNodeClaim starts from its NodePool's template. Each added pod narrows the requirements of
 the NodeClaim, and therefore the instance types that are still possible.
@@ -58,8 +58,8 @@ class DaemonOverhead(Struct, frozen=True):
 class AddRefusal(Struct, frozen=True):
     """The reason why a pod cannot be added. `reserved` is set if reservations are used up.
 
-    As in upstream, `text` is called at the end of the pass. Its result therefore contains the final
-    counts of the topology domains.
+    As in upstream, `text` is called at the end of the provisioning pass. Its result therefore
+    contains the final counts of the topology domains.
     """
 
     text: Callable[[], str]
@@ -245,10 +245,10 @@ class InFlightNodeClaim:
     ) -> tuple[Offering, ...] | AddRefusal:
         """Return the reserved offerings that the NodeClaim can hold.
 
-        If `strict_reservations` is set for the pass, the result is a refusal in two cases. In the
-        first case, all reservations that are compatible with `requirements` are used up. In the
-        second case, the NodeClaim holds reservations, and no reservation is compatible with
-        `requirements`.
+        If `strict_reservations` is set for the provisioning pass, the result is a refusal in two
+        cases. In the first case, all reservations that are compatible with `requirements` are used
+        up. In the second case, the NodeClaim holds reservations, and no reservation is compatible
+        with `requirements`.
         """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table
@@ -297,7 +297,7 @@ class InFlightNodeClaim:
             self.reserved = placement.reservations
 
     def finalize(self, *, min_values_relaxed: bool) -> None:
-        """Complete the NodeClaim at the end of the pass.
+        """Complete the NodeClaim at the end of the provisioning pass.
 
         If the claim holds reservations, its requirements are limited to these reservations.
         Stores `min_values_relaxed`, which tells whether minValues was relaxed.

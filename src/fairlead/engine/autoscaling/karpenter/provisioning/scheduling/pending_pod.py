@@ -1,4 +1,4 @@
-"""PendingPod: a pod in a pass, with the constraints that are left after relaxation.
+"""PendingPod: a pod in a provisioning pass, with the constraints that are left after relaxation.
 
 Relaxation replaces the pod object with a copy that lacks one preference.
 

@@ -78,7 +78,7 @@ class Relaxation(Struct, frozen=True):
 
 
 class PassResult(Struct):
-    """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts.
+    """The result of a provisioning pass; `errors` maps keys of unplaced pods to upstream's texts.
 
     `existing` are the existing nodes on which pods were placed. `misplaced` is set if the pass
     ended early because it placed a running pod on a node that is not initialized. `misplaced` then
@@ -151,7 +151,7 @@ class ProvisioningScheduler:
         strict_reservations: bool,
         running: Collection[str] = frozenset(),
     ) -> None:
-        """Prepare a pass; `templates` are in the order in which NodePools are tried.
+        """Prepare a provisioning pass; `templates` are in the order in which NodePools are tried.
 
         `existing` are the existing nodes. The pass places no pods on nodes with keys in `leaving`.
         `state_nodes` are the nodes that count towards the limits of their NodePools. If

@@ -1,4 +1,4 @@
-"""Topology: the topology groups of a pass, which restrict the nodes on which a pod may be placed.
+"""Topology: the topology groups of a provisioning pass, which restrict the nodes for each pod.
 
 A pod is restricted by the groups of its own terms and by inverse groups. An inverse group belongs
 to a required anti-affinity term of other pods. The inverse group counts the pods that have the
@@ -64,7 +64,7 @@ class UnsatisfiableTopology(Struct, frozen=True):
 
 
 class Topology:
-    """The topology groups of a pass.
+    """The topology groups of a provisioning pass.
 
     `groups` contains the groups of the pods' own terms. `inverse` contains the inverse groups.
     """
@@ -133,7 +133,7 @@ class Topology:
 
         The selector of a constraint then also requires the pod's own values of the labels in
         `matchLabelKeys`. Constraints that are preferences (ScheduleAnyway) are not changed if the
-        pass ignores preferences.
+        provisioning pass ignores preferences.
         """
         # upstream: topology.go:newForTopologies
         constraints = pod.spec.topology_spread_constraints
