@@ -15,8 +15,8 @@ class QueueUsage(Struct, frozen=True):
     """One queue's amounts by resource: cpu in millicores, memory in bytes, others in units.
 
     `request` is the allocated amounts of the queue's jobs plus the requests of their pending tasks.
-    `allocated` includes the queues below this queue. `share` is the largest ratio allocated ÷
-    deserved of any resource.
+    `allocated` includes the queues below this queue. `share` is the ratio allocated ÷ deserved of
+    the resource for which this ratio is largest.
     """
 
     name: str

@@ -26,7 +26,8 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 class Diagnosis(Struct, frozen=True, dict=True):
     """The verdict on every node in a failed scheduling cycle.
 
-    The verdict on the node at `rows[i]` is `statuses[codes[i]]`.
+    `rows[i]` is the row of a node: its index in the node table. The verdict on this node is
+    `statuses[codes[i]]`.
     """
 
     table: NodeTable

@@ -28,7 +28,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Feasibility(Struct, eq=False):
     """The verdicts on every node for one pod.
 
-    The verdict on the node whose row (index in the node table) is `plan.rows[i]` is
+    `plan.rows[i]` is the row of a node: its index in the node table. The verdict on this node is
     `statuses[codes[i]]`.
     """
 

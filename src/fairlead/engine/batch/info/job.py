@@ -1,6 +1,6 @@
 """JobInfo and TaskInfo: a gang, and a pod as a member of a gang.
 
-A job contains its tasks by status, and the sums from which shares are computed.
+A job contains its tasks by status, and the sums of their requests, from which shares are computed.
 upstream: pkg/scheduler/api/job_info.go
 """
 

@@ -1,12 +1,12 @@
 """Room: the idle and releasing resources of each node.
 
-    a task that is               takes idle    gives releasing    takes releasing
-    allocated … running              yes
-    RELEASING                        yes             yes
-    PIPELINED                                                           yes
+    status of a task             lowers idle    raises releasing    lowers releasing
+    ALLOCATED … RUNNING              yes
+    RELEASING                        yes              yes
+    PIPELINED                                                             yes
 
-`Room.idle` and `Room.releasing` are arrays of shape (resources, rows) over the nodes of the
-cluster's table. `open` computes them from the sums in the table, and `Session.move` updates them.
+`Room.idle` and `Room.releasing` are arrays [resource, row of a node in the cluster's table]. `open`
+computes them from the sums in this table, and `Session.move` updates them.
 
 upstream: pkg/scheduler/api/node_info.go
 """

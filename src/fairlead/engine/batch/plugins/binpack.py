@@ -2,9 +2,12 @@
 
     score = weight × best × Σ (weight(r) × (used + requested) ÷ offered)  ÷  Σ weight(r)
 
-The sums are over the resources r that the task requests and that have a weight, weight(r). If too
-little of a resource is free for the task, this resource adds 0 to the first sum. `weight` is the
-weight of the plugin. `best` is the highest score that a plugin can give (`BatchRules.best_score`).
+The sums are over the resources r that the task requests and that have a weight, weight(r). `used`
+is the amount that the pods on the node request, and `requested` is the amount that the task
+requests. `offered` is the node's allocatable amount. If too little of a resource is free for the
+task, this resource adds 0 to the first sum. `weight` is the weight of the plugin. `best` is the
+highest score that a plugin can give (`BatchRules.best_score`).
+
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 

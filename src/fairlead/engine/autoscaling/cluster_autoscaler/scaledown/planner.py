@@ -220,7 +220,9 @@ class ScaleDownPlanner:
         return single
 
     def _registered(self, group: NodeGroup) -> int:
-        """Return how many nodes in the snapshot, except placeholders, are instances of `group`.
+        """Return how many nodes in the snapshot are instances of `group`.
+
+        Placeholders of upcoming nodes are not counted.
 
         upstream: scale_down_set_processor.go: getAllRegisteredNodesForNodeGroup
         """

@@ -64,7 +64,7 @@ class DisruptionMethod(Protocol):
     ) -> DelayedCommands:
         """Yield the time in ns to wait before validation, then return the validated commands.
 
-        `allowed` is the number of nodes that may be disrupted within budgets, by NodePool. The
-        method may lower these numbers.
+        `allowed` maps each NodePool to the number of its nodes that may be disrupted within
+        budgets. The method may lower these numbers.
         """
         ...
