@@ -131,7 +131,8 @@ class PatchObject(Struct, frozen=True, omit_defaults=True):
     A patch of a Deployment's annotations may also contain the Deployment's status, so that one
     write sets both. `subresource` is the subresource that upstream patches instead of the object,
     such as `scale`. If it is `resize`, the patch changes only the resources of a pod's containers.
-    All other patches go to the object itself, and only managedFields records `subresource`.
+    A patch with any other subresource goes to the object itself, and only managedFields records
+    `subresource`.
     """
 
     target: ObjectRef

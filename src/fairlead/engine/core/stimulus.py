@@ -88,7 +88,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound(self) -> LazyDict[Pod]:
-        """The pods that have a node, by key, in the order of `pods`.
+        """A mapping {pod key: pod} of the pods that have a node, in the order of `pods`.
 
         Callers must not change the result.
         """

@@ -338,10 +338,10 @@ class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
     All `commands` are sent together. All except RecordEvent must succeed. Then the plugin's
-    `is_prepared` is called every `interval` (ns) until it returns something other than WAIT. The
-    calls end `timeout` (ns) after the last command succeeded: instead of the next call, the
-    placement fails with the message `on_timeout`. If another pod preempts the pod, the placement
-    fails with the message `on_cancel`.
+    `is_prepared` is called every `interval` (ns) until it returns something other than WAIT. When
+    `timeout` (ns) has passed since the last command succeeded, the calls end, and the placement
+    fails with the message `on_timeout`. If another pod preempts the pod, the placement fails with
+    the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

@@ -62,8 +62,8 @@ def is_reschedulable(pod: Pod) -> bool:
 def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
     """Return whether the annotation `do-not-disrupt` protects the pod at `now`.
 
-    The value `true` always protects the pod. A positive duration protects the pod until that much
-    time has passed since the start of the pod. Any other value does not protect the pod.
+    The value `true` always protects the pod. A positive duration protects the pod until this
+    duration has passed since the start of the pod. Any other value does not protect the pod.
     """
     text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
     if text is None:

@@ -52,10 +52,10 @@ class StaticPoints(Struct, frozen=True):
 class StaticResults:
     """The verdicts and scores of the plugins in `points` on every node.
 
-    If `node_names` is not None, there are results only for the nodes with these names. The results
-    take into account the entries of the node log before `position`. `refresh` sets `changed_at` to
-    the new `position` if it may have changed a result. `refresh` increments `version` if results of
-    unchanged nodes may have changed.
+    If `node_names` is not None, there are results only for the nodes with these names. The node log
+    lists the changed Nodes; the results take into account its entries before `position`. `refresh`
+    sets `changed_at` to the new `position` if it may have changed a result. `refresh` increments
+    `version` if results of unchanged nodes may have changed.
     """
 
     def __init__(

@@ -55,7 +55,8 @@ class UnavailableOfferings:
     ) -> None:
         """Start with all offerings of `types` available.
 
-        `class_types` are the types for node classes that change the capacity of `types`.
+        Some node classes change the capacity of `types`. `class_types` maps these node classes to
+        the changed types.
         """
         self._types = types
         self._class_types = class_types or {}

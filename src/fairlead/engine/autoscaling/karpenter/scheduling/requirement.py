@@ -99,8 +99,8 @@ class LabelRequirement(Struct, frozen=True):
     def has_intersection(self, other: LabelRequirement) -> bool:
         """Return whether some value satisfies both requirements.
 
-        Two requirements with forbidden values (`complement`) intersect, unless their integer bounds
-        exclude each other.
+        Two requirements that both forbid values (`complement`) intersect if their integer bounds
+        have a common value.
         """
         gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
         if gte is not None and lte is not None and gte > lte:

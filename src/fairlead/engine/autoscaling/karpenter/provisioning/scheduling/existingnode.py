@@ -166,8 +166,8 @@ class ExistingNodes:
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
     """Return the free resources of a node, minus an amount reserved for DaemonSet pods.
 
-    For each resource, the reserved amount is the total request of `daemons`, minus that of the
-    DaemonSet pods that already run on the node. The reserved amount is at least 0.
+    For each resource, the reserved amount is the total request of `daemons`, minus the total
+    request of the DaemonSet pods that already run on the node. The reserved amount is at least 0.
     """
     available = _minus(state.allocatable, on_node.requests)
     missing = {
