@@ -102,9 +102,9 @@ class EventKind(Enum):
 class ClusterEvent(Struct, frozen=True):
     """One change; `old` and `new` are the object before and after the change.
 
-    If the object is a pod, `old` and `new` are PodInfos. If it has any other kind, they are the
-    Kubernetes objects. `old` is None if the object was added. `new` is None if the object was
-    deleted.
+    If the object is a pod, `old` and `new` are PodInfos. If the object has any other kind, `old`
+    and `new` are Kubernetes objects. `old` is None if the object was added. `new` is None if the
+    object was deleted.
 
     If `priority_max` is set, the event concerns only pods with at most that priority
     (eventhandlers.go: getLEPriorityPreCheck).

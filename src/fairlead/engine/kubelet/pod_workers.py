@@ -343,7 +343,7 @@ class PodWorkers(Struct):
 
         Also decide again about the rejected pods for which the node may have room now. Also decide
         about the pods that the kubelet sees for the first time. If the kubelet stops other pods to
-        free resources for such a pod, return the events of the stopped pods.
+        free resources for one of these pods, return the events of the stopped pods.
         """
         self._expired.extend(self._suspended.pop(node, ()))
         for worker in self._unplanned.pop(node, {}).values():

@@ -25,8 +25,8 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
-    Conditions that the annotation `fairlead.dev/kubelet` or `measured` states replace those in
-    `base`. The last four fields are times, or None if nothing is scheduled.
+    The annotation `fairlead.dev/kubelet` and `measured` can replace conditions in `base`. The last
+    four fields are times, or None if nothing is scheduled.
     """
 
     node: Node

@@ -46,7 +46,7 @@ class UnneededNodes:
         """Replace the unneeded nodes with `removable`.
 
         `since` is the time at which a node became unneeded. Nodes that were already unneeded keep
-        this time. For all other nodes, it is `now`.
+        this time. For all other nodes, this time is `now`.
         """
         before = {name: one.since for name, one in self.by_name.items()} | self.since_before
         self.since_before = {}

@@ -1,4 +1,4 @@
-"""HintingSimulator: places pods; first tries the node on which the pod was placed last time.
+"""HintingSimulator: places pods; for each pod, first tries the node of its last placement.
 
 upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 """

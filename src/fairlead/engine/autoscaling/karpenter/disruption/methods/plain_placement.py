@@ -209,7 +209,7 @@ class PlainPlacement:
     def _rows_for(self, facts: PodFacts) -> list[NodeRoom]:
         """Return the nodes that accept a pod with `facts` and have room for it.
 
-        Pods that were placed during the pass are ignored.
+        Pods that were placed during the provisioning pass are ignored.
         """
         found = self._by_facts.get(id(facts))
         if found is None:
