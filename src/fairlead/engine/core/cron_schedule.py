@@ -148,7 +148,7 @@ def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | N
 
 
 def next_time(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
-    """Return the first scheduled time later than `now`; None if there is none.
+    """Return the first scheduled time later than `now`; None if there is no such time.
 
     `since` is an earlier time, at which the first interval of an `@every` schedule begins.
     """

@@ -450,7 +450,7 @@ class Session:
         return self.tiers.exceeded_limits(task.job.queue, task.request.running, changes)
 
     def view(self, job: JobInfo) -> RoomView:
-        """Return the resources that `job` may use, including reserved ones if it may use them."""
+        """Return the resources that `job` may use; these may include reserved resources."""
         return self.room.whole if self._may_use_reserved(job) else self.room.shared
 
     def _may_use_reserved(self, job: JobInfo) -> bool:

@@ -279,7 +279,7 @@ class PlainPlacement:
 
 
 def _fitting(free: Amounts, facts: PodFacts, limit: int) -> int:
-    """Return how many equal pods with `facts` fit the `free` resources; the maximum is `limit`."""
+    """Return how many equal pods with `facts` fit the `free` resources, but at most `limit`."""
     for name, amount in facts.requests.items():
         if amount > 0:
             limit = min(limit, free.get(name, 0) // amount)

@@ -93,7 +93,10 @@ def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noq
 
 
 def volume_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
-    """Return upstream's text about the first volume that no node can use; None if there is none."""
+    """Return upstream's text about the first volume that no node can use.
+
+    Returns None if there is no such volume.
+    """
     # upstream: volumetopology.go:ValidatePersistentVolumeClaims
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
