@@ -115,7 +115,7 @@ class Feasibility(Struct, eq=False):
         self.codes = codes
 
     def error(self) -> Status | None:
-        """Return the first ERROR verdict, which fails the whole cycle; None if there is none."""
+        """Return the first ERROR verdict, which fails the whole cycle, or None."""
         if self.rejected is not None:
             return self.rejected if self.rejected.code is Code.ERROR else None
         if not self.plan.has_errors:

@@ -247,7 +247,7 @@ def invalid_score(plugin: Plugin, score: int) -> Status:
 
 
 def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
-    """Return the ERROR status for the first score outside 0..100, None if there is none."""
+    """Return the ERROR status for the first score outside 0..100; None if all are inside."""
     if is_in_range(scores):
         return None
     wrong = (scores < 0) | (scores > SCORE_MAX)

@@ -487,7 +487,7 @@ class PodWorkers(Struct):
         return free_at > now or holder is not None
 
     def _attach_errors(self, worker: _PodWorker, now: Instant) -> Iterator[RecordEvent]:
-        """Yield an event about the volume that the pod waits for, unless one was yielded before."""
+        """Yield an event about the volume that the pod waits for, but only in the first call."""
         if self._volumes is not None and not worker.is_attach_error_reported:
             worker.is_attach_error_reported = True
             yield self._volumes.attach_error(worker.pod, now)
