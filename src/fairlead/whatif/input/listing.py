@@ -174,12 +174,12 @@ def _split_indented(data: Bytes) -> _List | None:
 def _item_ends(
     data: Bytes, first: int, last: int, margin: bytes, between: bytes
 ) -> list[int] | None:
-    """Return the end of each item in `data`, in order; None if the items have another layout.
+    """Return the end of each item in `data`, in order; None if the items have an unexpected layout.
 
     The first item begins at `first`, and the last item ends at `last`. The last line of an item is
-    `}` after `margin`, which consists of a line break and spaces. `between` follows each item but
-    the last. If anything else follows such a line, the layout is another one. For example, a second
-    listing may begin there.
+    `margin`, which consists of a line break and spaces, and then `}`. The text `between` must
+    follow each item except the last one. Any other text there may mean that, for example, a second
+    listing begins.
     """
     whole = np.frombuffer(data, np.uint8)
     width = len(margin)

@@ -1,12 +1,13 @@
 """MappedFile: the content of a file that is mapped into memory, not copied.
 
 If another program writes to the file, the mapped content changes, too. An answer from such content
-would be wrong, so `unchanged_files` refuses it. A command calls `require_unchanged_files` before it
-prints an answer or gives a new file its name, so that no wrong answer remains. A file that is
-replaced by renaming another file to its name does no harm: the mapped content remains.
+would be wrong, so `unchanged_files` raises an error. A command calls `require_unchanged_files`
+before it prints an answer or renames a finished temporary file to its final name, so that no wrong
+answer remains. A file that is replaced by renaming another file to its name does no harm: the
+mapped content remains.
 
 If the file gets shorter, the system sends SIGBUS to a process that reads a page after the new end.
-Python cannot raise an exception there, so the process ends with one line on stderr.
+Python cannot raise an exception at that point, so the process ends with one line on stderr.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def map_file(source: str, place: Path | int, descriptor: int) -> mmap:
 
 
 def _end_use(number: int) -> None:
-    """Record that the file `number` is no longer used, and whether it was changed before."""
+    """Record that the file `number` is not used any more; also record a change during its use."""
     file = _IN_USE.pop(number)
     if file.is_changed:
         _CHANGED[number] = file
@@ -126,11 +127,12 @@ def _stamp(status: os.stat_result) -> _Stamp:
 def _end_on_bus_error() -> Any:
     """Let SIGBUS end the process with one line on stderr; return the handler.
 
-    The handler must not be freed. So `cache` holds it until the process ends.
+    The handler must not be freed. So the decorator `cache` holds the handler until the process
+    ends.
 
     A handler of `signal.signal` would never run: Python calls it after the instruction that reads
-    the missing page, and this instruction never ends. If the program has already set a handler,
-    such as faulthandler's, this handler is not replaced.
+    the missing page, and this instruction never ends. If the program has already set another
+    handler for SIGBUS, such as faulthandler's, the other handler stays.
     """
     owner = os.getpid()
     of_handler = ctypes.CFUNCTYPE(None, ctypes.c_int)

@@ -233,8 +233,8 @@ def in_listing_order(items: Sequence[bytes]) -> Sequence[bytes]:
     """Return the JSON texts `items` with the pods sorted as the API server lists them.
 
     The pods are sorted by namespace and name, and all of them are put at the place of the first
-    pod. A store sorts the pods that it loads. If the pods are sorted already, a what-if takes a
-    tenth less time.
+    pod. The simulation sorts the pods that it loads. If the pods are sorted already, a what-if
+    takes a tenth less time.
     """
     outlines = list(map(_outline_of, items))
     found = [number for number, one in enumerate(outlines) if one.kind == "Pod"]

@@ -57,8 +57,9 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _first_repeated(value: Any) -> tuple[str, str, str] | None:
     """Return (repeated key, title of the Kubernetes object with it, path in that object).
 
-    Return None if no object has a key twice. In `value`, each object that has a key twice is a
-    `_Repeated`. Example: `("image", "Deployment shop/web", ".spec.template.spec.containers[0]")`.
+    Return None if no object has a key twice. In `value`, the decoder has made a `_Repeated` of each
+    object that has a key twice. Example: `("image", "Deployment shop/web",
+    ".spec.template.spec.containers[0]")`.
     """
     if isinstance(value, _Repeated):
         return value.key, _title(value), ""

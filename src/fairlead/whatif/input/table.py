@@ -15,8 +15,8 @@ Row = tuple[int, Mapping[str | Any, Any]]  # (number of the row's last line, {co
 def read_table(source: str, text: str) -> tuple[Sequence[str], Iterator[Row]]:
     """Return (header, rows) of `text`, the content of the CSV file `source`.
 
-    If a row has more cells than the header, the further cells have the key None. Raises InputError,
-    also during the iteration over the rows.
+    If a row has more cells than the header, the further cells have the key None. Raises InputError
+    for invalid CSV, also during the iteration over the rows.
     """
     reader = csv.DictReader(io.StringIO(text, newline=None))
     try:

@@ -97,7 +97,11 @@ def _edits(name: str, limits: Mapping[str, str]) -> list[str]:
 
 
 class _Proposal(Struct, frozen=True):
-    """New nodes: `nodes` in all, of which `counts` by group exceed what the autoscaler added."""
+    """New nodes that a higher limit would allow.
+
+    `nodes` are all new nodes, including copies of those that the autoscaler added. `counts` maps
+    each group to the number of nodes that the autoscaler did not add because of its limits.
+    """
 
     nodes: NewNodes
     counts: Mapping[str, int]
@@ -112,10 +116,13 @@ def _raised_maximum(
     """Yield a what-if with the nodes for `pods` that a higher `limit` would allow.
 
     `limit` is the limit of a node group, or a limit for all nodes, such as --max-nodes-total. The
-    step names each limit that the new nodes exceed. In the trial, the new nodes count against the
-    limits. So the new nodes include the nodes that the autoscaler added in the run with the change:
-    for a limit on all nodes those of all groups, otherwise those of the limited groups.
-    Each proposal is tried until no pod is pending. The step has the one with the fewest such pods.
+    step names each limit that the new nodes exceed. In a trial, the new nodes count against the
+    limits. So the new nodes include nodes that the autoscaler added in the run with the change. If
+    `limit` is about all nodes, these are the added nodes of all groups. If `limit` is about a
+    group, these are the added nodes of the groups that get new nodes.
+
+    The proposals are tried one after another until no pod is pending. The step has the new nodes of
+    the proposal with the fewest pending pods.
     """
     answer, found = context.answer, []
     for proposal in _proposals(limit, pods, autoscaling, context):
@@ -144,9 +151,12 @@ def _proposals(
     autoscaling: AutoscalingOutcome,
     context: StepContext,
 ) -> Iterator[_Proposal]:
-    """Yield new nodes for `pods`: of one group, and of all groups that have reached their maximum.
+    """Yield new nodes for `pods`.
 
-    Several groups may be necessary if each has its own zone, and the pods are spread over zones.
+    If `limit` is the limit of a group, the first proposal has nodes of this group only. The second
+    proposal has nodes of all groups that have reached their maximum. Several groups may be
+    necessary if each has its own zone, and the pods are spread over zones. If `limit` is about all
+    nodes, there is only one proposal.
     """
     answer = context.answer
     # Nodes that the autoscaler added cannot be copied, because the dump does not contain them.
@@ -199,10 +209,11 @@ def _new_nodes(copies: Mapping[str, int]) -> NewNodes:
 def _higher_limits(
     counts: Mapping[str, int], autoscaling: AutoscalingOutcome, nodes: int
 ) -> Iterator[str]:
-    """Yield each limit that `counts`, new nodes by group, exceed, and the limit that allows them.
+    """Yield a text for each limit that new nodes exceed, with the limit that allows these nodes.
 
-    `nodes` is the number of all nodes at the end of the run. A group or a cluster may already have
-    more nodes, cores or memory than its limit.
+    `counts` maps each group to the number of its new nodes. `nodes` is the number of all nodes at
+    the end of the run. A group or a cluster may already have more nodes, cores or memory than its
+    limit.
     """
     limits = [("--max-nodes-total", autoscaling.nodes_max or None, nodes, sum(counts.values()))]
     by_name = {one.group: one for one in autoscaling.groups}

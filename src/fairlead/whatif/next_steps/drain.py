@@ -104,7 +104,7 @@ def _expected_stop(changed: RunOutcome, time_away: DurationNs) -> DurationNs:
 
     Each node is assumed to take as long as the slowest of the stopping pods. In a rolling drain,
     each node is assumed to return `time_away` after it becomes empty. A result that is too long
-    does no harm, because a run ends with the drain.
+    does no harm, because the run ends when the drain ends.
     """
     begun = {one.node: one.begun_at for one in changed.drains}
     times = [
@@ -242,7 +242,7 @@ def _is_exhausted_by_unready_pods(budget: BudgetOutcome, context: StepContext) -
     """Return whether `budget` would allow an eviction if its pods were ready before the change.
 
     A weaker rule would let a drain evict ready pods of a workload that lacks ready pods already. A
-    workload with a quorum, such as a database of three members, could lose it.
+    workload that needs a quorum, such as a database of three members, could lose the quorum.
     """
     return not budget.never_allows and budget.pdb in _budgets_of_unready_pods(context)
 
@@ -269,12 +269,11 @@ def _make_ready(budget: BudgetOutcome, context: StepContext) -> NextStep:
 
 
 def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> dict[str, int]:
-    """Return how many fewer pods each of `budgets` would block with AlwaysAllow, by budget key.
+    """Return, by budget key, how many blocked pods a budget no longer blocks with AlwaysAllow.
 
-    Budgets that would block as many pods as now are left out.
-
-    To find out, one simulation sets unhealthyPodEvictionPolicy AlwaysAllow in all budgets with
-    unready pods. Budgets that the what-if itself may change are left out.
+    One simulation sets unhealthyPodEvictionPolicy AlwaysAllow in all of `budgets` that have unready
+    pods and that the what-if itself does not change. A budget is left out if it blocks as many pods
+    in this simulation as now.
     """
     change, unready = context.answer.change, _budgets_of_unready_pods(context)
     refused = {
@@ -297,12 +296,13 @@ def _always_allow(pdb: str) -> str:
 
 
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if without some budgets, for pods that several budgets kept on drained nodes.
+    """Yield a what-if that deletes budgets of pods that several budgets kept on drained nodes.
 
-    If the other budgets of a pod are deleted, its only remaining budget may still refuse the
-    eviction. So a trial first deletes all the other budgets, to see which pods are then evicted.
-    The what-if that is suggested deletes only the other budgets of these pods. There is no what-if
-    if the trial evicts none of the pods, or if evicted pods then find no node.
+    A pod can be evicted only if all but one of its budgets are deleted, and even then the last
+    budget may refuse the eviction. So a trial deletes all but one budget of each such pod, to see
+    which pods are then evicted. The what-if that is suggested deletes only budgets of the evicted
+    pods. There is no what-if if the trial evicts none of the pods, or if evicted pods then find no
+    node.
     """
     changed, change = context.answer.changed, context.answer.change
     several = {one.pod.key for one in changed.undrained if one.why == SEVERAL}
@@ -343,9 +343,9 @@ def _enough_replicas(
     N new replicas are tried. If N replicas do not help, because the missing pods never become
     healthy, N + 1 replicas are tried. A budget is left out if no tried number reduces the blocked
     evictions, for example because no node has room for a new replica. The replicas of all budgets
-    are tried in the same simulation. If it ends worse than the user's what-if (`is_worse`), none of
-    its budgets is found: the evicted pods may find no place, or the replicas may take the room of
-    other pods.
+    are tried in the same simulation. If this simulation ends worse than the user's what-if
+    (`is_worse`), the result contains none of its budgets: the evicted pods may find no place, or
+    the replicas may take the room of other pods.
     """
     effect, change = context.answer.effect, context.answer.change
     left: list[tuple[BudgetOutcome, WorkloadEffect, int]] = []
@@ -383,8 +383,8 @@ def _enough_replicas(
 def _other_rules(budgets: Iterable[BudgetOutcome], context: StepContext) -> Iterator[NextStep]:
     """Yield what-ifs in which `budgets` have other rules (`_rule_with_room`), if these help.
 
-    All rules are tried together first. If they do not help, for example because pods of one of the
-    budgets then find no room, up to TRIES_MAX rules are tried one by one.
+    All rules are tried together first. If they do not help, for example because evicted pods of one
+    budget find no room, up to TRIES_MAX rules are tried one by one.
     """
     rules = {one.pdb: rule for one in budgets if (rule := _rule_with_room(one, context))}
     rules = dict(islice(rules.items(), NAMES_MAX))
@@ -435,13 +435,15 @@ def _newly_down(tried: Effect, present: Effect) -> list[str]:
 
 
 def _rule_with_room(budget: BudgetOutcome, context: StepContext) -> _BudgetRule | None:
-    """Return the rule with which `budget` allows one more disruption.
+    """Return the rule with which `budget` allows one more disruption; None if there is none.
 
-    Return None if the user's what-if may already change `budget`, because a question must not set a
-    field twice. If no pod of the budget has a controller, `minAvailable` becomes a number. If
-    `maxUnavailable` never allows a disruption, it becomes 1. Return None for any other budget: with
-    more ready pods, it allows disruptions. Also return None while pods are pending, because more
-    evictions would make more pods wait.
+    If no pod of the budget has a controller, the rule makes `minAvailable` a number. If
+    `maxUnavailable` never allows a disruption, the rule sets `maxUnavailable` to 1. But the result
+    is None while pods of the budget are pending, because more evictions would make more pods wait.
+
+    The result is also None for any other budget, because such a budget allows a disruption as soon
+    as more of its pods are ready. Finally, the result is None if the user's what-if may already
+    change `budget`, because a question must not set a field twice.
     """
     if _may_change(budget.pdb, context.answer.change):
         return None

@@ -22,7 +22,7 @@ EARLIER: Final = "10m"
 def with_later_failure(change: ClusterChange) -> ClusterChange:
     """Return `change` with its failure delayed by EARLIER, to leave time for an earlier change.
 
-    If no nodes fail, or if the change has a delay of its own, return it as it is.
+    If no nodes fail, or if `change` has a delay of its own, the result is `change` itself.
     """
     if not _can_be_delayed(change):
         return change

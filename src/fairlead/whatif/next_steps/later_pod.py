@@ -24,10 +24,10 @@ from fairlead.whatif.outcome.run_outcome import PodEnd
 
 
 class LaterPod(Struct, frozen=True):
-    """A pod that will be created, and the pod that it replaces; None if that pod is gone.
+    """A pod that will be created later, and the pod `old` that it replaces.
 
     `pod` has the requests and the reason of a pending pod of the same workload, because the pods of
-    a workload need the same room.
+    a workload need the same room. If the replaced pod is gone, `old` is None.
     """
 
     pod: PodEnd
@@ -63,10 +63,10 @@ def _missing_members(
 def _next_of_rollout(
     pending: PodEnd, row: WorkloadEffect, context: StepContext
 ) -> Iterator[LaterPod]:
-    """Yield the pods that replace pods of an old revision in the rest of the rollout of `row`.
+    """Yield the pods that replace pods of an old revision in the rest of a rollout.
 
-    A StatefulSet replaces its pods in reverse order. A new pod of a StatefulSet has the name, and
-    so the volumes, of the old pod.
+    `row` describes the workload of the rollout. A StatefulSet replaces its pods in reverse order. A
+    new pod of a StatefulSet has the name, and so the volumes, of the old pod.
     """
     pods = [
         pod
@@ -87,8 +87,9 @@ def without_room(
 ) -> list[PodEnd]:
     """Return the pods of `later` for which the present nodes have no room.
 
-    Each pod is placed on the first node that admits it and has room for its requests. The room of
-    the pod that it replaces is free then. This is an estimate that uses only requests.
+    Each pod is placed on the first node that admits the pod and has room for its requests. If the
+    pod replaces an old pod, the room of the old pod counts as free. This is an estimate that uses
+    only requests.
     """
     if not later:
         return []

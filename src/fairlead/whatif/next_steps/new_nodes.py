@@ -8,9 +8,9 @@ tolerate the taints of all schedulable nodes if these nodes rejected them only f
 a rule rejected pods of several workloads, nodes that run pods of more of these workloads are
 preferred. The smallest suitable node is copied, from the preferred nodes if one of them is
 suitable. If pods wait for devices, and several nodes have this size, the node with the most pods of
-their workloads is copied, because pods of other workloads use fewer of its devices. The largest
-node that waiting pods left is copied instead if it is equally preferred, and if fewer copies of it
-are enough.
+their workloads is copied, because pods of other workloads use fewer of its devices. But waiting
+pods may have been evicted from larger nodes. The largest suitable node among these is copied if it
+is equally preferred, and if fewer copies of it are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -238,8 +238,9 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
 def least_by_sum(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeEnd]) -> int:
     """Return the lower bound that follows from the sum of the requests; see `least_copies`.
 
-    The bound is 1 if `pending` is empty. In another run, the present pods may be on other nodes.
-    This does not change the sum, but may change how many whole pods fit.
+    The bound is 1 if `pending` is empty. The bound also holds for a run in which the present pods
+    are on other nodes, because the sum of the free room is then the same. Only the number of whole
+    pods that fit may differ.
     """
     requests, room = [_with_pod(pod.requests) for pod in pending], like.empty_room
     offered = _offered(requests, room)
@@ -255,7 +256,7 @@ def least_by_sum(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
 def _offered(requests: Iterable[Amounts], room: Amounts) -> list[str]:
     """Return the requested resources of which a copy with `room` has a positive amount.
 
-    Copies may offer a resource without an allocatable amount, as devices.
+    A copy may offer other resources as devices. Such resources have no allocatable amount.
     """
     names = dict.fromkeys(name for one in requests for name in one)
     return [name for name in names if room.get(name, 0) > 0]
@@ -285,7 +286,7 @@ def lacks_place(pod: PodEnd) -> bool:
 
 
 def may_use_new_node(pod: PodEnd) -> bool:
-    """Return whether a new node may help `pod`, even if no pod has left a node."""
+    """Return whether the reasons why nodes reject `pod` show that a new node may help."""
     return lacks_room(pod) or lacks_place(pod)
 
 

@@ -1,4 +1,4 @@
-"""next_steps: chooses the next steps of an answer from a table with rows per kind of outcome."""
+"""next_steps: chooses the next steps of an answer from a table that has rows for each outcome."""
 
 from __future__ import annotations
 

@@ -138,9 +138,9 @@ def admit_all(nodes: Iterable[NodeEnd], pods: Iterable[PodEnd], context: StepCon
 
 
 def mixed(counts: Mapping[str, int]) -> NewNodes:
-    """Return new nodes of several kinds; `counts` has the number of copies of each node.
+    """Return new nodes of several kinds; `counts` maps each node to the number of its copies.
 
-    --like copies its nodes in turn, so the copies of one turn have the same ratio as `counts`.
+    --like copies several nodes in turn. So the copies of one turn have the same ratio as `counts`.
     """
     turns = gcd(*counts.values())
     each = ((name, count // turns) for name, count in sorted(counts.items()))

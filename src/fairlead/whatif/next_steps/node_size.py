@@ -20,10 +20,10 @@ _NAMED_MAX: Final = 2  # workloads with a note of their own
 def name_sizes(context: StepContext) -> Iterator[NextStep]:
     """Add notes to `context.causes` about pending pods that no node could run; yield no step.
 
-    Labels and taints of some nodes may admit the pod. It requests more than the largest of these
-    nodes has, even if this node runs only static pods and pods of DaemonSets. So a copy of a
-    present node would not help the pod. There are no notes if an autoscaler acts, because it may
-    add larger nodes.
+    Such a pod requests more than the largest node offers, even if this node runs only static pods
+    and pods of DaemonSets. Only nodes whose labels and taints admit the pod count. A copy of a
+    present node would therefore not help the pod. There are no notes if an autoscaler acts, because
+    it may add larger nodes.
     """
     answer = context.answer
     if answer.changed.autoscaling is not None:
@@ -58,7 +58,7 @@ def name_sizes(context: StepContext) -> Iterator[NextStep]:
 
 
 def _least(rooms: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
-    """Return the smallest amount of each resource in `rooms`; resources that one lacks are 0."""
+    """Return the smallest amount of each resource in `rooms`; 0 if one of `rooms` lacks it."""
     found: dict[str, int] | None = None
     for room in rooms:
         known = room if found is None else found
@@ -71,8 +71,9 @@ def _problems(
 ) -> Iterator[str]:
     """Yield a clause for each resource of which `pod` requests more than one of `nodes` has.
 
-    `which` restricts the word "node" to `nodes`. The devices of a DeviceClass provide the resources
-    `provided`, of which nodes may have no amount.
+    `which` follows the word "node" in the clause and says which nodes are meant. The resources
+    `provided` are left out: the devices of a DeviceClass provide them, so nodes may have no
+    allocatable amount of them.
     """
     for name, amount in pod.requests.items():
         is_short = f"{INSUFFICIENT} {name}" in reasons_of(pod.reason)

@@ -99,9 +99,10 @@ def nodes_by_zone(
     Each of the NewNodes is for the pods in `short`. All zones count, because the scheduler's
     reasons do not show in which zones the pods may run. If a node lacks room, the scheduler does
     not check other rules. Zones with few pods of the workloads come first, because there the
-    workloads' spread constraints and anti-affinity most likely admit more pods. If anti-affinity
-    keeps the pods off nodes, `first` comes where its zone comes: it may be in the zone of the pods
-    that repel them.
+    workloads' spread constraints and anti-affinity most likely admit more pods. `first` precedes
+    the nodes of all other zones. But if anti-affinity keeps the pods in `short` off nodes, `first`
+    is sorted by its zone like the others, because the pods that repel those in `short` may be in
+    this zone.
 
     The nodes of several zones are for pods that spread constraints or anti-affinity keep off the
     nodes of one zone. There are at most as many of these zones as pods.
@@ -131,8 +132,9 @@ def nodes_by_zone(
 def _of_several_zones(candidates: Sequence[NewNodes]) -> NewNodes | None:
     """Return a mix of the nodes of all `candidates`; None if there are fewer than two.
 
-    Each candidate has enough nodes for all waiting pods. So the mix has the Nth part of the nodes
-    of each of N candidates. The parts differ if the candidates are nodes of different sizes.
+    Each candidate has enough nodes for all waiting pods. So the mix of N candidates has one Nth of
+    the nodes of each candidate, rounded up. The candidates may have different numbers of nodes,
+    because the nodes may have different sizes.
     """
     if len(candidates) < 2:
         return None

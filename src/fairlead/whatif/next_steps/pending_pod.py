@@ -114,7 +114,10 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
 
 
 def _counted_waits(effect: Effect) -> list[WaitedPod]:
-    """Return the pods that waited, without those of a negative priority if there are others."""
+    """Return the pods that waited, except pods with a negative priority.
+
+    If all pods that waited have a negative priority, the result contains all of them.
+    """
     others = [one for one in effect.waited if not one.pod.has_negative_priority]
     return others or [*effect.waited]
 

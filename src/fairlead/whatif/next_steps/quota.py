@@ -32,15 +32,15 @@ class _QuotaName(NamedTuple):
 def raise_quotas(context: StepContext) -> Iterator[NextStep]:
     """Yield a step that raises the limits of the quotas that refuse the missing pods.
 
-    The step is a command for the real cluster. If the user's what-if applies one of the quotas, the
-    step is instead the same what-if with higher limits, because the user has to edit the file.
+    The step is a command for the real cluster. But if the user's what-if applies one of the quotas,
+    the step is the user's what-if with higher limits, because the user has to edit the file.
 
     Each limit is raised to the usage of its quota plus the requests of all pods that the quota
     refuses. Pods that the quota refuses even without the user's change count, too, because they may
-    use up the higher limit first. The step is tried in a simulation. The reason of a refusal
-    names only the limits that are exceeded, so other limits or other quotas may refuse the pods in
-    the trial. If so, the step raises these limits, too, and is tried again, up to TRIES_MAX times
-    in all. The step is yielded only if no missing pod is refused in its trial.
+    use up the higher limit first. The step is tried in a simulation. The reason of a refusal names
+    only the limits that are exceeded. So other limits or other quotas may refuse the pods in the
+    trial. In this case, the step raises these limits, too, and is tried again, up to TRIES_MAX
+    times in all. The step is yielded only if no missing pod is refused in its trial.
 
     Nothing is yielded if --set of the user's change may already edit one of the quotas. Pods
     without a controller are left out: nothing creates them again after the command.
@@ -133,7 +133,7 @@ def _workloads(refused: Collection[WorkloadRef]) -> str:
 
 
 def refusal_words(tried: Effect) -> str:
-    """Return the end of a step whose trial `tried` leaves pods missing because of quotas, or "".
+    """Return the end of a step's text if quotas refuse pods in its trial `tried`; "" if none does.
 
     Example: `; quota/shop/web refuses pods`.
     """

@@ -17,11 +17,15 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if that changes the limits of autoscalers, so that they admit more replicas.
 
-    The what-if changes two kinds of autoscalers. Some scale back a workload that the user's what-if
-    scales. The metrics of others propose more than maxReplicas because of the user's what-if, or in
-    both runs if the user's what-if changes nothing. The limits of up to NAMES_MAX autoscalers are
-    tried together. The step says how many pods then do not run. Nothing is yielded for an
-    autoscaler that the user's what-if edits, or if the user's what-if applies files.
+    The what-if changes two kinds of autoscalers:
+
+    - autoscalers that scale back a workload that the user's what-if scales
+    - autoscalers whose metrics propose more than maxReplicas because of the user's what-if; if the
+      user's what-if changes nothing, those whose metrics propose more than maxReplicas in both runs
+
+    The limits of up to NAMES_MAX autoscalers are tried together. The step says how many pods then
+    do not run. Nothing is yielded for an autoscaler that the user's what-if edits. Nothing is
+    yielded at all if the user's what-if applies files.
     """
     answer, edits = context.answer, dict[str, str]()
     if answer.change.apply:
@@ -65,8 +69,9 @@ def _shortages(effect: Effect) -> list[tuple[PodAutoscalerOutcome, ReplicaShorta
 def _limit_in_the_way(autoscaler: PodAutoscalerOutcome, count: int) -> str:
     """Return which limit of the HorizontalPodAutoscaler must be `count` to keep `count` replicas.
 
-    The result is minReplicas if the metrics propose fewer replicas, and maxReplicas if they propose
-    more.
+    The result is minReplicas if minReplicas is more than `count`, or if the autoscaler scales to
+    fewer than `count` replicas although maxReplicas allows `count`. Otherwise, the result is
+    maxReplicas.
     """
     replicas = autoscaler.replicas
     is_reduced = replicas is not None and replicas < count <= autoscaler.maximum

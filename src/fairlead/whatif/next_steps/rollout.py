@@ -146,7 +146,10 @@ def _stopped_rollouts(context: StepContext) -> dict[WorkloadRef, WorkloadEffect]
 
 
 def _price(down: Sequence[WorkloadRef], helped: Sequence[WorkloadRef]) -> str:
-    """Return a clause: the Deployments `down` have no ready pod for a time. Return "" for none."""
+    """Return a clause which says that the Deployments `down` have no ready pod for a time.
+
+    `helped` are all Deployments of the step. Returns "" if `down` is empty.
+    """
     if not down:
         return ""
     names = "it" if len(helped) == 1 else listed([str(ref) for ref in down])
@@ -154,6 +157,10 @@ def _price(down: Sequence[WorkloadRef], helped: Sequence[WorkloadRef]) -> str:
 
 
 def _is_better(tried: WorkloadEffect, present: WorkloadEffect) -> bool:
-    """Return whether, in the trial, fewer pods keep the old template and the new pods run."""
+    """Return whether fewer pods of a workload have the old template in the trial `tried`.
+
+    The result is False if, compared with the user's what-if (`present`), more pods are pending or
+    fewer pods are ready at the end.
+    """
     runs = tried.pending <= present.pending and tried.readiness.at_end >= present.readiness.at_end
     return runs and tried.outdated < present.outdated

@@ -130,9 +130,9 @@ class StepContext(Struct, frozen=True, dict=True):
     def nodes_not_to_copy(self) -> set[str]:
         """Return the nodes whose copies would fail, or would make other nodes fail.
 
-        --fail-zone also selects new nodes of the zone. --fail-fraction selects from the present and
-        the new nodes together: from those of its zone or, if it names no zone, from all. So any new
-        node can change which nodes a fraction without a zone selects.
+        --fail-zone also selects new nodes of the zone. --fail-fraction selects some of the present
+        and the new nodes. If the fraction names a zone, only nodes of this zone are selected. If
+        the fraction names no zone, any new node can change which nodes are selected.
         """
         answer = self.answer
         failures, known = answer.change.failures, (*answer.without.nodes, *answer.changed.nodes)
@@ -182,8 +182,9 @@ class StepContext(Struct, frozen=True, dict=True):
         """Return whether more replicas of the workload `one` would run and stay.
 
         If pods wait for a node, new replicas would wait, too. A StatefulSet that creates its pods
-        in order creates none while one of them is not ready. If all replicas share a volume or
-        devices that only one node at a time can use, a replica on another node waits for them.
+        in order creates no pod while another of its pods is not ready. If all replicas share a
+        volume or devices that only one node at a time can use, a replica on another node waits for
+        them.
         """
         effect = self.answer.effect
         is_full = bool(effect.difference.pending or effect.waited)
@@ -378,8 +379,8 @@ def waiting_pods(effect: Effect) -> int:
 def is_worse(tried: Effect, present: Effect) -> bool:
     """Return whether a trial ends worse than the user's what-if.
 
-    It is worse if more pods wait, if a workload lacks more ready pods, or if more pods keep an old
-    template.
+    The trial ends worse if more pods wait, if more of a workload's wanted pods are not ready, or if
+    more pods keep an old template.
 
     `tried` is the effect of the trial, and `present` is the effect of the user's what-if. Pods
     without a controller do not count, because every eviction is the end of such a pod.

@@ -335,7 +335,7 @@ def _with_edits(context: StepContext, *edits: str) -> Effect | None:
 def _with_rules(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
     """Return a what-if with `edits` of topology spread constraints.
 
-    If nodes fail, the rollouts of the edited workloads are over when they fail.
+    If nodes fail, they fail after the rollouts of the edited workloads (`earlier_change`).
     """
     options = shlex.join(word for edit in edits for word in ("--set", edit))
     return step_before_failure(NextStep(words, options), "set", context.answer.change)

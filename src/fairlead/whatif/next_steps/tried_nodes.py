@@ -148,7 +148,8 @@ def _more_for_rivals(
     trials, because the new nodes may let further pods be created. Nothing is tried if some of the
     nodes stay unused, except if gangs wait: a gang uses no node before all its members have room.
     More room does not help pods that topology spread keeps off the new nodes, except if they are
-    spread over nodes. If trials are slow, fewer than a tenth more nodes are not tried.
+    spread over nodes. If trials are slow, each trial must have at least a tenth more nodes than the
+    trial before.
     """
     last = best
     for _ in range(TRIES_MAX):
@@ -293,8 +294,8 @@ def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_Trie
 def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
     """Return a note that the new nodes in `tried` do not reduce the number of waiting pods.
 
-    The note is about the first trial. If pending pods run in it, other pods wait instead: for
-    example, the drain of a StatefulSet continues, and a pod of another zone gets no node.
+    The note is about the first trial. If pending pods run in this trial, other pods wait instead:
+    for example, the drain of a StatefulSet continues, and a pod of another zone gets no node.
     """
     nodes = " or ".join(_further_words(one.nodes, context) for one in tried)
     first = tried[0]
@@ -330,9 +331,10 @@ def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
 
 
 def _further_reasons(pending: Iterable[PodEnd], known: Iterable[PodEnd]) -> list[str]:
-    """Return the reasons of the `pending` pods of a trial that the pods `known` do not have.
+    """Return the reasons why `pending` pods are pending that no pod of `known` has.
 
-    The new nodes of the trial gave these reasons.
+    `pending` are pods of a trial, and `known` are pods without the new nodes of the trial. So the
+    new nodes have caused the returned reasons.
     """
     before = {reason for pod in known for reason in reasons_of(pod.reason)}
     found = dict.fromkeys(reason for pod in pending for reason in reasons_of(pod.reason))
@@ -414,9 +416,10 @@ def _further_words(found: NewNodes, context: StepContext) -> str:
 
 
 def _words_beside(found: NewNodes, added: int, like: str) -> str:
-    """Return the new nodes `found` as text; `added` nodes like `like` are new already.
+    """Return the new nodes `found` as text, without the nodes that the user's what-if adds.
 
-    The value of --like of `found` may then name the nodes `like`, too.
+    The user's what-if adds `added` nodes like `like`. The `like` of `found` may name these nodes,
+    too.
     """
     if not added or like == found.like:
         return found.words

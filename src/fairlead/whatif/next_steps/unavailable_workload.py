@@ -217,9 +217,9 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     (`_labels_of_failed_nodes`). Otherwise, up to TRIES_MAX such commands are tried one after
     another. Each command is tried in a simulation. A command helps if a workload has more ready
     pods at the end, or lacks pods for a shorter time. The first command that helps is yielded. A
-    command does not help, for example, if no other node can use the volumes of the pods. If there
-    are further failed nodes with pods of `rows`, and their taints have not been tried without
-    success, the step states the number of all these nodes.
+    command does not help, for example, if no other node can use the volumes of the pods. The step
+    also states how many further failed nodes hold pods of `rows`. This number leaves out nodes
+    whose taints did not help in a trial.
     """
     if not context.may_be_shut_down(LONG):
         return
@@ -255,8 +255,9 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
 def _labels_of_failed_nodes(context: StepContext) -> str:
     """Return a label selector that selects exactly the failed nodes; "" if none is known.
 
-    It is known if whole zones fail, or the nodes of one selector of --fail-node. It may also select
-    new nodes, which do not fail with the nodes of a selector; the result is "" then.
+    A selector is known if whole zones fail, or if nodes fail because of a single selector of
+    --fail-node. The latter selector may also select new nodes, which do not fail; in this case, the
+    result is "".
     """
     failures = context.answer.change.failures
     if failures.fail_fraction or (failures.fail_zone and failures.fail_node):

@@ -43,8 +43,8 @@ class _UsedVolume(Struct, frozen=True):
 def name_volumes(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if in which the failed nodes that volumes need come back.
 
-    A sentence for each place is added to `context.causes`. The sentence names the volumes, and the
-    nodes that can use them. The what-if is not tried, because a simulation of a long outage takes
+    Volumes that the same nodes can use share a sentence in `context.causes`. The sentence names the
+    volumes and these nodes. The what-if is not tried, because a simulation of a long outage takes
     as long as the user's what-if. Nothing is yielded if the user's what-if ends the failure
     already.
     """

@@ -175,7 +175,7 @@ def budget_outcomes(
 def _deleted(history: BudgetHistory) -> BudgetHistory:
     """Return the history of a budget that does not exist in the run with the change.
 
-    `history` is that of the run without the change.
+    `history` is the history of the budget in the run without the change.
     """
     return replace(
         history, allowed_at_end=None, displaced=(), refused=(), selector=None, never_allows=False

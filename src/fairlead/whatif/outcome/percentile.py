@@ -9,7 +9,7 @@ Value = TypeVar("Value", int, float, int | float)
 
 
 def percentile(ordered: Sequence[Value], percent: int) -> Value:
-    """Return the smallest value that at least `percent` % of the values do not exceed.
+    """Return the smallest of the values for which at least `percent` % of the values are as small.
 
     `ordered` contains the values in ascending order and is not empty. Of 10 values, the 5th is the
     median, and the 9th is the 90th percentile.

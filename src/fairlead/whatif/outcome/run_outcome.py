@@ -432,9 +432,9 @@ class DeletedClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.
 
     `volume` is the claim's volume, "" if the claim had none. `reclaim_policy` is the reclaim policy
-    of the volume, "" if it is unknown. If `is_in_use` is set, the claim was marked for deletion
-    `at` this time, but still exists, because a pod uses it. Nothing can undo the mark, so the claim
-    is deleted when the last such pod is gone.
+    of the volume, "" if it is unknown. The claim was deleted at the instant `at`. If `is_in_use` is
+    set, the claim was only marked for deletion at this instant, and still exists, because a pod
+    uses it. Nothing can undo the mark, so the claim is deleted when the last such pod is gone.
     """
 
     claim: str
@@ -592,7 +592,10 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     awaited_removals: tuple[Instant, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the number of pods and nodes, and the simulated time; all fields are too long."""
+        """Return the numbers of pods and nodes and the simulated time.
+
+        A text with all fields would be very long.
+        """
         size = f"{counted(len(self.pods), 'pod')}, {counted(len(self.nodes), 'node')}"
         return f"<RunOutcome: {size}, {self.virtual_seconds:g} s>"
 
@@ -759,10 +762,10 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def loops_of(run: RunOutcome, *others: RunOutcome) -> list[Recurrence]:
-    """Return the recurrences of `run`, without those of the kind STARVING of `negative_workloads`.
+    """Return the recurrences of `run`, but none of the kind STARVING for `negative_workloads`.
 
-    The pods of these workloads exist to give way, even if they do so many times. `others` are the
-    other runs whose pods decide whether a workload has a negative priority.
+    The pods of `negative_workloads` exist to give way, even many times. To be one of these
+    workloads, a workload must have only pods with a negative priority in `run` and in `others`.
     """
     if all(one.kind != STARVING for one in run.recurrences):
         return list(run.recurrences)

@@ -6,7 +6,7 @@ ReplicaSets of Deployments and the Jobs of CronJobs (`owner_name`). Other pods:
     a pod without a controller, or a static pod                                   the Pod itself
     a pod that a program created and that Pod etl controls, as with Spark
                                                                     the program in Pod etl
-    the same, with Deployment etl as the controller, as with Flink
+    a pod that a program created and that Deployment etl controls, as with Flink
                                                              the program in Deployment etl
 """
 
@@ -151,8 +151,9 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     def has_ended(self) -> bool:
         """Whether the workload has fewer ready pods only because it wants fewer pods.
 
-        The workload has at least `wanted` ready pods at the end, but fewer than at the start. At no
-        time were fewer pods ready than at the end.
+        The result is True if three conditions hold. At the end, at least `wanted` pods are ready.
+        At the start, more pods were ready than at the end. At no time were fewer pods ready than at
+        the end.
         """
         return self.wanted <= self.at_end == self.lowest < self.before
 
@@ -204,7 +205,7 @@ def revision_of(pod: Pod) -> str:
 
 
 def revision_in(labels: Mapping[str, str]) -> str:
-    """Return the template revision in the labels of a ReplicaSet or its pod; "" if none."""
+    """Return the template revision in the labels of a ReplicaSet or pod; "" if there is none."""
     for label, _ in OWNER_BY_HASH:
         if found := labels.get(label):
             return found

@@ -158,7 +158,10 @@ def _placed(model: ClusterModel, completed: ClusterModel) -> int:
 
 
 def _guessed_schedulers(model: ClusterModel, completed: ClusterModel) -> set[str]:
-    """Return the schedulerNames without a profile of pods that have a node only in `completed`."""
+    """Return the schedulerNames of pods that have a node only in `completed`.
+
+    Only schedulerNames that have no profile are returned.
+    """
     bound = {pod.id for info in model.table.nodes() for pod in info.pods.values()}
     return {
         pod.pod.spec.scheduler_name

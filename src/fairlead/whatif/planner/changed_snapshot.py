@@ -75,8 +75,9 @@ class ChangedSnapshot(Struct, frozen=True):
 def changed_snapshot(snapshot: Snapshot, change: ClusterChange, seed: int) -> ChangedSnapshot:
     """Return `snapshot` after `change`, which may apply files, scale workloads and set fields.
 
-    `change` applies files only, no objects. The commands that an answer about the result suggests
-    contain `change` (`Snapshot.arguments`). Raises InputError as `script_of_change` does.
+    What `change` applies must come from files. If an answer about the result suggests commands,
+    these commands contain the options of `change` (`Snapshot.arguments`). Raises InputError as
+    `script_of_change` does.
     """
     script, inventory = script_of_change(change, snapshot, seed), snapshot.inventory()
     before = {

@@ -527,8 +527,8 @@ class ClusterModel:
     def refusal_of(self, manifest: Json, replaced: Json | None) -> str:
         """Return why the API server refuses a controller's pod `manifest`; "" if it does not.
 
-        `replaced` is an existing pod that ends before; None if all pods stay. The pod is not
-        created.
+        `replaced` is an existing pod that ends before the new pod is created; None if all pods
+        stay. The pod is not created.
         """
         return refusal_of(self._world, manifest, replaced)
 

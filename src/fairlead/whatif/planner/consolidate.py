@@ -270,7 +270,9 @@ def consolidate_safely(
     planner: DrainPlanner,
     limit: int | None,
 ) -> ConsolidationPlan:
-    """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
+    """Return a plan of at most `limit` nodes; if the plan is not safe, try other plans.
+
+    A plan is safe if a simulated run of its drains is safe (`DrainRun.is_safe`).
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains.
     `explain` adds the reasons why the other nodes stay; `explain` is called for only one plan. If
@@ -410,9 +412,10 @@ def _with_remedies(
 
 
 def _of_waiting_gang(blocker: Blocker) -> Blocker:
-    """Return `blocker`, about a waiting pod that fits no other node, with the cause WAITING_GANG.
+    """Return `blocker` with the cause WAITING_GANG and without an edit.
 
-    `edit` is left out, because it would only move the pod's room to another node.
+    `blocker` is about a waiting pod of a gang that has room only on the blocked node. An edit would
+    only move this room to another node.
     """
     why = f"a waiting pod of the gang has room only here ({blocker.why})"
     return replace(blocker, cause=BlockCause.WAITING_GANG, why=why, edit="")
@@ -633,8 +636,8 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
 def _kept_room(found: ConsolidationPlan) -> Iterator[str]:
     """Yield a sentence about the waiting gangs for whose members the plan keeps room.
 
-    If this room keeps no node by itself, the sentence names the option that gives up the room. If
-    it keeps a node, `_rules_to_ignore` names the option.
+    If no node is blocked because of this room, the sentence names the option that gives up the
+    room. If a node is blocked because of this room, `_rules_to_ignore` names the option.
     """
     if not found.gangs:
         return

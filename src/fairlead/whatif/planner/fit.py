@@ -110,7 +110,7 @@ def fit(
     The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that no
     scheduler places or that a PreEnqueue plugin rejects. Also raises InputError for an invalid pod
     of a --pod file. An invalid copy of a workload's pod (--like) raises no error, but ends the
-    count, as a pod does that a quota refuses.
+    count, like a pod that a quota refuses.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)

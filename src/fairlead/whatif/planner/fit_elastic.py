@@ -173,8 +173,8 @@ def _with_ours(names: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
 def _counts(pods_max: int) -> list[int]:
     """Return the numbers of pods to try; the last number is `pods_max`.
 
-    Each number is at least twice the number before it: for a `pods_max` of 5,000 they are 250,
-    1,000 and 5,000.
+    Each number is at least twice the number before it. For example, the numbers are 250, 1,000 and
+    5,000 if `pods_max` is 5,000.
     """
     found = []
     count = _FIRST

@@ -118,7 +118,7 @@ def fit_gangs(
 ) -> GangFitResult:
     """Place at most `copies_max` copies of `written`, a Volcano Job or a JobSet, in `model`.
 
-    Raises InputError if `written` is invalid, or has no pods or too many.
+    Raises InputError if `written` is invalid, or has no pods or too many pods.
     """
     if mapping(written.value, "spec").get("managedBy") and not owned_by(written):
         problem = "names another controller, so no pods are created in this cluster"

@@ -1,8 +1,8 @@
 """missing_pod: creates the pods that a plan's baseline lacks, because the present nodes are full.
 
 A baseline is simulated on the nodes of the cluster (`baseline`). If a StatefulSet creates its pods
-in order, and one of them fits on no node there, the later pods are missing. A preempted pod without
-a controller is lost. A plan for other nodes needs room for all these pods.
+in order, and one of its pods fits on none of these nodes, the later pods are missing. A preempted
+pod without a controller is lost. A plan for other nodes needs room for all these pods.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _refusal(model: ClusterModel, workload: Manifest, inventory: Inventory) -> I
 
 
 def preempted_for_good(base: Baseline, snapshot: Snapshot) -> Iterator[Manifest]:
-    """Yield, without a node, each preempted pod of `base` that no controller creates again.
+    """Yield each preempted pod of `base` that no controller creates again; it has no node now.
 
     `snapshot` is the snapshot before the baseline; it has these pods on their nodes.
     """

@@ -173,7 +173,7 @@ class NewPods(Struct, frozen=True):
 
     @property
     def missing_revision(self) -> str:
-        """A sentence about new pods with an older template that the dump lacks; otherwise ""."""
+        """A sentence about new pods with an older template that the dump lacks, or ""."""
         kept = self.kept_by(0)
         if kept is None or kept.template is not None:
             return ""
@@ -367,12 +367,13 @@ def custom_hint(found: Iterable[Manifest]) -> str:
 
 
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:
-    """Return a template for more pods of `manifest` (a workload), or for copies of it (a pod).
+    """Return a template for new pods of a workload, or for copies of a pod.
 
-    For a custom resource that controls pods, such as a CloneSet, the template is its newest pod in
-    `inventory`. For a custom resource that controls a workload, such as an Argo Rollout, the
-    template is the template of this workload (`scalable_part`). `source` names the file or option.
-    Raises InputError for a DaemonSet, for an object without pods and for an invalid workload.
+    `manifest` is the workload or the pod. For a custom resource that controls pods, such as a
+    CloneSet, the template is its newest pod in `inventory`. For a custom resource that controls a
+    workload, such as an Argo Rollout, the template is the template of this workload
+    (`scalable_part`). `source` names the file or option. Raises InputError for a DaemonSet, for an
+    object without pods and for an invalid workload.
     """
     value, ref = manifest.value, manifest.ref
     kind = full_kind(manifest.kind.kind, manifest.kind.api_version)

@@ -352,8 +352,9 @@ def _restored(
 def _as_stated(
     resources: ResourceRequirements, of_template: ResourceRequirements
 ) -> ResourceRequirements:
-    """Return `resources` with the amounts `of_template`; there, a missing request equals the limit.
+    """Return `resources` with the amounts that `of_template` states.
 
+    If `of_template` has a limit but no request for a resource, the limit is also the request.
     Amounts of resources that are not in `of_template`, such as the defaults of a LimitRange, are
     kept.
     """

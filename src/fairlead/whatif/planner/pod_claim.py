@@ -181,7 +181,7 @@ def _unlisted_claims(
 def with_volume(
     claim: PersistentVolumeClaim, cluster: Cluster
 ) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
-    """Yield `claim` as the scheduler will find it; if it is bound immediately, also its volume.
+    """Yield `claim` as the scheduler will find it, and its volume if it is bound immediately.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim
     """

@@ -130,10 +130,10 @@ class RebalancePlan(Struct):
 class _ReplacementOrder:
     """Says for each pod whether its controller creates the replacement before the pod has stopped.
 
-    A ReplicaSet or a ReplicationController creates the replacement first, unless a quota has no
-    room for both pods. So does a Job whose podReplacementPolicy allows it. A StatefulSet gives its
-    new pod the same name, so it waits until the old pod has stopped. Other controllers are assumed
-    to wait, too.
+    A ReplicaSet or a ReplicationController creates the replacement first if the quotas have room
+    for both pods. A Job does the same if its podReplacementPolicy allows this. A StatefulSet gives
+    its new pod the same name, so it waits until the old pod has stopped. Other controllers are
+    assumed to wait, too.
 
     upstream: pkg/controller/controller_utils.go: FilterActivePods
     """
@@ -281,12 +281,12 @@ class Rebalancer:
     def _best_for(
         self, waiting: PodInfo, candidates: Iterable[_Candidate], *, cordons: bool = False
     ) -> tuple[_Candidate | None, list[_Candidate]]:
-        """Return (best candidate, candidates that stay) for the move of one of `candidates`.
+        """Return (best candidate, candidates that need a cordon) for the move of one of `candidates`.
 
         The move of the best candidate gives `waiting` a place, and leaves the nodes the most even;
         the best candidate is None if no move gives `waiting` a place. If `cordons` is set, the node
-        of the candidate is cordoned during the move. Candidates stay if their replacements would go
-        to the old node, although a cordon of this node might help.
+        of the candidate is cordoned during the move. A candidate needs a cordon if its replacement
+        would go to the old node again, and this node is not cordoned yet.
         """
         best: tuple[float, _Candidate] | None = None
         stays = []

@@ -183,7 +183,7 @@ def nodes_of_each_zone(model: ClusterModel, name: str) -> list[str]:
 
 
 def _nodes_of_each_kind(model: ClusterModel) -> tuple[list[NodeInfo], set[str]]:
-    """Return the node to copy of each kind, smallest first, and the zones that take pods.
+    """Return one node to copy for each kind, smallest first, and the zones that take pods.
 
     The result contains only the _COPIES_MAX largest nodes. Virtual nodes are left out, because
     nobody adds a copy of them.

@@ -47,9 +47,9 @@ class NextStep(Struct, frozen=True):
 def out_of_service_step(nodes: Sequence[str], *, more: int = 0, selector: str = "") -> NextStep:
     """Return the step that taints the failed `nodes`, so that their pods are deleted.
 
-    `more` is the number of further failed nodes; the command does not taint them. If the label
-    selector `selector` is given, it selects exactly `nodes`, and the command has it instead of
-    their names.
+    `more` is the number of further failed nodes; the command does not taint them. If `selector` is
+    not "", it is a label selector that selects exactly `nodes`. The command then contains the
+    selector instead of the names of the nodes.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """

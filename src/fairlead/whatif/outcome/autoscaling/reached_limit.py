@@ -50,10 +50,10 @@ def _topology_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
 
 
 def _topology_reason(why: str) -> str:
-    """Return the topology constraint in `why`, the refusals of all NodePools, or "".
+    """Return the topology constraints that `why` names; "" if there is another reason, too.
 
-    The result is "" if a NodePool refuses the pod for another reason: the topology constraint alone
-    then does not keep the pod from getting a node.
+    `why` contains the reasons for which the NodePools refuse a pod. If one NodePool refuses the pod
+    for another reason, the topology constraints alone do not keep the pod from getting a node.
     """
     # A refusal for another reason may contain the separator, too, but no part of it matches.
     found = [_TOPOLOGY.match(one) for one in why.split("; ")]

@@ -70,7 +70,10 @@ class Move(Struct, frozen=True):
 
     @property
     def how(self) -> str:
-        """Why the pod is on `target`, in words, if it was not displaced: `placed elsewhere`."""
+        """How the pod came to `target`, in words such as `placed elsewhere`.
+
+        The words are only for pods that were not displaced.
+        """
         if self.is_recreated:
             return "deleted and created again"
         if self.is_unmoved:
@@ -464,7 +467,7 @@ def _not_created(
 
 
 def _refusing_quotas(run: RunOutcome) -> dict[WorkloadRef, str]:
-    """Return the quota that refuses the missing pods of a workload at the end of `run`.
+    """Return, for each workload, the quota that refuses its missing pods at the end of `run`.
 
     The quota is written `quota/NAMESPACE/NAME`. Workloads without such a quota are left out.
     """

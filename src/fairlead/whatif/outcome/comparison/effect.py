@@ -87,10 +87,11 @@ class Effect(Struct, frozen=True, kw_only=True):
         The result is False if a drain is refused or incomplete, or if pods wait longer for their
         nodes because of the change (`waited`). The result is False if the range of replicas of a
         workload differs between the runs, or if the metrics of an autoscaler propose more than
-        maxReplicas for longer than without the change. Finally, the result is False if workloads do
-        not create new pods that the change asks for (`held_back`), or keep old pods although the
-        change updates them, if replacements of existing pods would be refused
-        (`refused_replacements`), or if drifted nodes are not replaced (`unreplaced`).
+        maxReplicas for longer than without the change. The result is also False if workloads do not
+        create new pods that the change asks for (`held_back`), or if workloads keep old pods
+        although the change updates the pods. Finally, the result is False if replacements of
+        existing pods would be refused (`refused_replacements`), or if drifted nodes are not
+        replaced (`unreplaced`).
         """
         is_held = self.held_back or any(one.outdated for one in self.workloads)
         is_complete = self.is_drain_complete and not self.lasting_errors and not is_held
@@ -103,7 +104,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     def unreplaced(self) -> dict[str, str]:
         """The nodes that drift because of the change and that Karpenter has not replaced.
 
-        The result maps the nodes to the reasons at the end; "" for a node that could be replaced.
+        The result maps each node to the reason why Karpenter does not replace the node at the end,
+        or to "" if there is no such reason.
         """
         before, after = self.without.autoscaling, self.changed.autoscaling
         if after is None:
@@ -115,7 +117,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     def refused_workloads(self) -> list[RefusedWorkload]:
         """The workloads whose next pods are refused only with the change.
 
-        A workload is also in the list if only the change causes the refusal of replacements.
+        A workload whose next pods are refused in both runs is also in the list if replacements of
+        its existing pods are refused only with the change.
         """
         known = {one.workload: one.replacements_refused for one in self.without.refused_workloads}
         return [
@@ -221,8 +224,8 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     """Return the effect of `changed` in comparison with `without`.
 
     Node hours and costs of both runs are counted until the end of the longer run. A node that was
-    being deleted in the dump may be drained in both runs. The pods left on such a node are part of
-    the effect only if the change drains the node, too.
+    being deleted in the dump may be drained in both runs. The pods that are left on such a node are
+    part of the effect only if the change drains the node, too.
     """
     without, changed = _counted_to(changed, without), _counted_to(without, changed)
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))

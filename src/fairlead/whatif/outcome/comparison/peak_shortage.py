@@ -55,9 +55,10 @@ def peak_shortages(
 
 
 def _shortages(run: RunOutcome) -> dict[WorkloadRef, Mapping[Level, DurationNs]]:
-    """Return the levels of each autoscaled workload during its shortages, each with its total time.
+    """Return, for each autoscaled workload, the levels during its shortages.
 
-    A workload is left out if no autoscaler changes its number of replicas.
+    The total time of each level is its value in the mapping. A workload is left out if no
+    autoscaler changes its number of replicas.
     """
     return {
         one.workload: _levels(run, one.workload, one.changes)

@@ -139,8 +139,8 @@ def pod_roles(
 ) -> Iterator[PodRole]:
     """Yield a role for each pod that changed in either run.
 
-    A pod of which only the readiness changed is one PodEnd in both runs. It is left out, unless it
-    is in `displaced`: it has no role.
+    If nothing but the readiness of a pod changed, both runs have the same PodEnd object of the pod.
+    Such a pod has a role only if its key is in `displaced`.
 
     Pods with the same key in both runs come first, sorted by key. Then come pods whose counterpart
     in the other run has a different key, and finally pods without a counterpart.

@@ -36,8 +36,8 @@ _PREEMPTORS_MAX: Final = 3
 class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload.
 
-    The counts are numbers of pods. A pod may be in several counts; `Difference` and `Effect` define
-    the pods that most of them count.
+    The counts are numbers of pods. A pod may be in several counts; For most counts, `Difference`
+    and `Effect` define which pods are counted.
     """
 
     workload: WorkloadRef
@@ -175,13 +175,15 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def short_words(self) -> str:
-        """`words` for a narrow column; reasons and redundant evictions are left out.
+        """A shorter form of `words` for a narrow column.
+
+        Reasons are left out, and so is the number of evictions if it is redundant.
 
         Of the workloads that preempted pods, at most _PREEMPTORS_MAX are named.
 
-        Evictions are redundant if other counts include all evicted pods. If no pod is lost, the
-        other counts must include only evicted pods; these counts are then shown with the causes of
-        the evictions.
+        The number of evictions is redundant if other counts include all evicted pods. If no pod is
+        lost, there is one more condition: the other counts include only evicted pods. The causes of
+        the evictions are then shown with the other counts.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.

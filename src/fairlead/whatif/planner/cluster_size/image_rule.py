@@ -62,8 +62,8 @@ class ImageRule:
         """Return `pod` with a node affinity for the platforms on which its images run.
 
         The platforms are those of present nodes. Nodes are left out if the node selector, node
-        affinity or tolerations of `pod` do not allow them. If the images run on all other nodes, or
-        on none of them, return `pod` unchanged.
+        affinity or tolerations of `pod` do not allow them. If the images run on all remaining
+        nodes, or on none of them, return `pod` unchanged.
         """
         if not self._nodes:
             return pod

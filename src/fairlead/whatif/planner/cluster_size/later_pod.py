@@ -50,8 +50,9 @@ def _added_later(autoscaler: HorizontalPodAutoscaler, targets: ScaleTargets) -> 
     """Return the number of pods that `autoscaler` can add to its target.
 
     The status of the autoscaler states the replicas of a target that `targets` does not contain,
-    such as a custom resource. At 0 replicas, an autoscaler is off, unless its minReplicas is 0. An
-    autoscaler with a controller is an exception: a ScaledObject of KEDA scales from 0.
+    such as a custom resource. An autoscaler whose target has 0 replicas is off if its minReplicas
+    is more than 0. The result is then 0. But if another object controls the autoscaler, the
+    autoscaler is not considered off: a ScaledObject of KEDA scales the target from 0.
 
     upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
     """

@@ -2,7 +2,7 @@
 
 Nodes form a pool if they are equal except for place, type, size and devices. New nodes of a pool
 can be in any zone of the cluster that has a Ready node. If no present node of the pool has a zone,
-new nodes have no zone, unless their type is sold only in certain zones. A file of instance types
+new nodes have a zone only if their type is sold only in certain zones. A file of instance types
 determines the types of a pool's new nodes. A type must have the architecture, operating system and
 capacity type of the pool. If there is no file, new nodes can have the types of the pool's present
 nodes. Nodes of one type with different devices count as several types. If the nodes of the pool
@@ -442,11 +442,11 @@ def _stated_types(
     """Return those instance types in `stated` that further nodes of a pool can have.
 
     `members` are the nodes of the pool. The types have the architecture and the operating system of
-    the pool; a type without a stated operating system can run any. If some types in `stated` have
-    the capacity type of the pool, only these types are returned. The types meet `rules`, the
-    requirements of a NodePool. Types on which the reservation for the system leaves no CPU or no
-    memory are left out. If members of one type have different devices, the result contains the type
-    once for each kind of devices.
+    the pool; a type without a stated operating system can run any operating system. If some types
+    in `stated` have the capacity type of the pool, only these types are returned. The types meet
+    `rules`, the requirements of a NodePool. Types on which the reservation for the system leaves no
+    CPU or no memory are left out. If members of one type have different devices, the result
+    contains the type once for each kind of devices.
     """
     sample = node_to_copy(members)
     by_kind: dict[tuple[str, Hashable], list[NodeInfo]] = {}
@@ -567,7 +567,7 @@ def assumption_notes(
 def spot_notes(
     infos: Iterable[NodeInfo], offers: Iterable[NodeOffer], stated: Sequence[StatedType]
 ) -> tuple[str, ...]:
-    """Return the note about spot prices of `infos` and `offers` that the types `stated` lack."""
+    """Return the note about spot prices of `infos` and `offers` that are missing in `stated`."""
     known = {one.name: one for one in stated}
     uses = [*price_uses((info.labels for info in infos), stated)]
     uses += (

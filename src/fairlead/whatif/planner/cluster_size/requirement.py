@@ -53,7 +53,7 @@ class Requirement(Struct, frozen=True):
 
 
 class NodeSetRequirements:
-    """Finds the amounts that new nodes must supply to run the pods; `offers` are their kinds."""
+    """Finds the amounts that new nodes must supply to run pods; `offers` are the kinds of nodes."""
 
     def __init__(
         self, model: ClusterModel, offers: Sequence[NodeOffer], rooms: Sequence[Sequence[float]]
@@ -119,7 +119,8 @@ class NodeSetRequirements:
         """Yield the number of new nodes that `pods` need, if it is more than 0.
 
         `wanted` are the amounts that must fit on new nodes, by column. The pods can run on nodes of
-        the offers `usable`, and on `kept` nodes that stay. `where` is the end of the texts.
+        the offers `usable`, and on `kept` nodes that stay. In the cause of the result, `where`
+        follows the name of the resource.
         """
         workload, exclusive = most_exclusive(pods)
         found = [(exclusive - kept, f"the pods of {workload} exclude each other on a node")]

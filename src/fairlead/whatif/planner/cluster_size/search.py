@@ -114,9 +114,9 @@ _PODS_MIN: Final = 500  # the effort for fewer pods is the same as for this numb
 class _Strategy(Struct, frozen=True):
     """A way to choose nodes.
 
-    If `prefers_large` is set, large nodes come first, otherwise small nodes. If `follows_rest` is
-    set, the value of a node depends on the resources that are still missing, otherwise on the whole
-    demand.
+    If `prefers_large` is set, large nodes come first. If it is not set, small nodes come first. If
+    `follows_rest` is set, the value of a node depends on the resources that are still missing. If
+    it is not set, the value depends on the whole demand.
     """
 
     prefers_large: bool
@@ -406,7 +406,7 @@ class SizeSearch:
 
         The nodes are the existing nodes that are kept, and one empty node of each offer. Offers in
         `failed_zone` are left out. Pods without reasons are left out, too. If all nodes are too
-        small for a pod, the reasons end with the size of the largest.
+        small for a pod, the reasons end with the size of the largest node.
         """
         model, built = self._model, dict(self.result.nodes)
         reasons: dict[str, str] = {}
@@ -1146,8 +1146,8 @@ class SizeSearch:
         Only one pod is tried. This pod has the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the
         removal of many nodes. A trial of only this pod is much faster than the placement of all
-        pods that come before it in `pods`. The result still counts a scheduling cycle for each of
-        those pods.
+        pods that come before it in `pods`. Nevertheless, one scheduling cycle is counted for each
+        of the pods that come before it.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)

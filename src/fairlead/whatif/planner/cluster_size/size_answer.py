@@ -299,7 +299,7 @@ def _today(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
 
 
 def _is_todays_set(question: SizeQuestion, found: SizeResult) -> bool:
-    """Return whether the new nodes are as many of each kind as the nodes that they replace."""
+    """Return whether there are as many new nodes as replaced nodes of each kind."""
     counts = Counter(offer.today for offer in found.nodes.values())
     same = all(len(today) == count for today, count in counts.items())
     return same and len(found.nodes) == question.replaced

@@ -71,7 +71,7 @@ def substitutes(
 
 
 def _unit_prices(prices: Floats, supplies: Floats) -> Floats:
-    """Return the lowest price of a unit of each requirement; row k is about kinds k and later.
+    """Return, in row k, the lowest price of a unit of each requirement in the kinds k and later.
 
     The price is infinite if no kind from k on supplies the requirement.
     """

@@ -143,7 +143,8 @@ def _disjoint_sum(model: ClusterModel, sums: _Sums, moving: Iterable[_Moving]) -
 
     The pods are grouped by the nodes on which they can run. If two such sets of nodes have no node
     in common, each needs its own nodes, so their bounds can be added. The sets with the largest
-    bounds are added first. The sum is bound by NODE_GROUPS: each set can lack another resource.
+    bounds are added first. The result has NODE_GROUPS as `binds`, because each set can lack another
+    resource.
     """
     masks = _AllowedNodes(model)
     groups: dict[bytes, tuple[Mask, list[_Moving]]] = {}

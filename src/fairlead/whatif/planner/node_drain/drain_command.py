@@ -1,9 +1,9 @@
 """The kubectl commands that carry out a plan of drains.
 
-kubectl drain drains its nodes one after another. Therefore, several nodes at a time need several
-processes, which xargs starts. As soon as one process ends, the next begins, as in the simulation.
-kubectl drain evicts the pods of a node in no fixed order. So pods that must leave first need a
-command of their own.
+kubectl drain drains its nodes one after another. To drain several nodes at a time, xargs starts
+several processes. As soon as one process ends, the next begins, as in the simulation. kubectl drain
+evicts the pods of a node in no fixed order. So pods that must leave first need a command of their
+own.
 
 upstream: kubectl/pkg/cmd/drain/drain.go: RunDrain
 """

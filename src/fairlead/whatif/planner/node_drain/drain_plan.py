@@ -336,9 +336,9 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The blockers of a node are determined in the state after all drains. If the node could be
-    emptied in this state, because other blocked nodes are in service again, they are determined in
-    the state in which the trial could not empty the node.
+    The blockers of a node are determined in the state after all drains. But the node might be
+    emptied in this state, because other blocked nodes are in service again. Its blockers are then
+    determined in the state in which the trial could not empty the node.
     """
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
     failed = [name for name, found in trial.found.items() if not isinstance(found, PlannedDrain)]
@@ -373,7 +373,7 @@ def _planned(
 def _after_trial(planner: DrainPlanner, trial: _Trial, until: str | None) -> Iterator[None]:
     """Repeat the drains of `trial` in the model until the `with` block ends.
 
-    If `until` is not None, the drains before the trial of this node are repeated.
+    If `until` is the name of a node, only the drains before the trial of this node are repeated.
     """
     model = planner.model
     with model.hypothesis():
@@ -751,8 +751,8 @@ def quota_findings(plan: DrainPlan) -> Iterator[str]:
 def refusal_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield sentences about the pods whose replacements the API server would refuse.
 
-    The first workload whose pods are not created again in a simulated run is left out, and also
-    workloads with the same reason: `unsafe_because` has this reason already.
+    For each simulated run, the first workload whose pods are not created again is left out, and so
+    are all workloads with the same reason. The text of `unsafe_because` names this reason already.
     """
     known = [one for run in plan.runs for one in run.uncreated[:1]]
     owners, reasons = {str(one.workload) for one in known}, {one.reason for one in known}
@@ -800,14 +800,18 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
 
 
 def stopped_by(run: DrainRun | None) -> list[tuple[WorkloadRef, int]]:
-    """Return the workloads that have no ready pod for a time in `run`, with their wanted pods."""
+    """Return (workload, number of wanted pods) for each workload that stops in `run`.
+
+    A workload stops if it has no ready pod for a time.
+    """
     return [] if run is None else [(one.workload, one.wanted) for one in run.stopped]
 
 
 def single_findings(stops: Iterable[tuple[WorkloadRef, int]]) -> Iterator[str]:
-    """Yield a sentence about the workloads that stop because they have one replica, if any.
+    """Yield a sentence about the workloads that stop because they have only one replica.
 
     `stops` contains each workload that has no ready pod for a time, and its number of replicas.
+    Nothing is yielded if each of these workloads has several replicas.
     """
     single = [str(workload) for workload, wanted in stops if wanted == 1]
     if single:
@@ -888,7 +892,7 @@ def wait_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield a sentence if there are pods that are down until their node is back.
 
     Also yield a sentence about the pods that would be down, but can preempt other pods, and about
-    the pods with a negative priority that have no node until then.
+    the pods with a negative priority that have no node until their node is back.
     """
     if found := _waits(plan.drains):
         yield _wait_finding(plan, found)
@@ -919,8 +923,8 @@ def _negative_wait_findings(plan: DrainPlan) -> Iterator[str]:
 def _checked_alone(plan: DrainPlan) -> str:
     """Return the beginning of a sentence that says that each node is checked alone.
 
-    Return "" if there is only one node. In a simulation of several drains, pods have moved from the
-    nodes that are drained before.
+    This differs from the simulation of several drains, in which pods of earlier nodes have already
+    moved to other nodes. Return "" if only one node is drained.
     """
     return "When each node is checked alone, " if len(plan.drains) > 1 else ""
 

@@ -357,8 +357,8 @@ class DrainPlanner:
 
         If `reorders` is not None, it replaces `self.reorders` in this call. If neither
         `finds_order` nor `reorders` is set, other orders are tried only if they could change which
-        pod the Blocker names. The cause ORDER of a Blocker says that the pods fit in another order;
-        it requires that other orders are tried.
+        pod the Blocker names. A Blocker can have the cause ORDER, which says that the pods fit in
+        another order, only if other orders are tried.
         """
         reorders = self.reorders if reorders is None else reorders
         model, pods, first = self.model, self.moving(node), tuple[str, ...]()
@@ -694,7 +694,7 @@ class DrainPlanner:
         )
 
     def _message(self, failure: Failure) -> str:
-        """Return the message of `failure`, with the word cordoned instead of full for closed nodes.
+        """Return the message of `failure`; it calls closed nodes cordoned instead of full.
 
         A closed node (`close`) takes no pods, so the scheduler calls it full. If an open node is
         full, too, the message is unchanged.
@@ -1044,9 +1044,10 @@ def _reaction(node: str, pod: Pod, limit: BudgetLimit) -> str:
 
     `limit` is the limit of the budget of `pod`. Users should not edit a budget that an operator
     made: the operator would revert the change, or the eviction could lose data. If the budget of an
-    instance of CloudNativePG has no owner, a user made it. The result is then "", because such a
-    budget blocks an old primary, too. The owner does not matter for Longhorn, whose budgets have no
-    owner, and for KubeVirt, which moves a virtual machine whichever budget refuses the eviction.
+    instance of CloudNativePG has no owner, a user made the budget. The result is then "", because
+    such a budget blocks the eviction of an old primary, too. The owner does not matter for
+    Longhorn, whose budgets have no owner, and for KubeVirt, which moves a virtual machine whichever
+    budget refuses the eviction.
     """
     owner = controller_of(pod.metadata)
     group = "" if owner is None else owner.api_version.rpartition("/")[0]

@@ -75,9 +75,9 @@ class ReplacementAdmission:
         return found
 
     def _refusal_of_first(self, pod: PodInfo) -> str:
-        """Return the message for the first pod that was tried of the same controller as `pod`.
+        """Return the message for the first tried pod that has the same controller as `pod`.
 
-        The message is also the one for `pod`, unless it is about a quota.
+        The API server gives the same message for `pod`, except if the message is about a quota.
         """
         new = self._model.next_pod(pod)
         if new is None:

@@ -68,7 +68,7 @@ class SecondReplicas:
         return list(filter(None, (self._refusal(pod), self._no_room(pod))))
 
     def _refusal(self, pod: PodInfo) -> str:
-        """Return how the API server would admit another pod like `pod`; "" if it does already."""
+        """Return what must change so that the API server admits another pod like `pod`, or ""."""
         refusal = self._admission.refusal_of_another(pod)
         if not refusal:
             return ""

@@ -400,9 +400,10 @@ def _examined(
 def _with_preemption(planner: DrainPlanner, blocker: Blocker, unplaced: Unplaced) -> Blocker:
     """Return `blocker`; if the pod of `unplaced` can preempt other pods, its reason says so.
 
-    The reason also says if no controller would replace a victim, even a pod with a negative
-    priority, because it has no controller or its Job would fail. As with `kubectl drain`, which
-    needs --force for pods without a controller, users decide about such victims.
+    A victim is not replaced if it has no controller, or if its Job would fail. The reason then says
+    that no controller replaces the victim, even if the victim has a negative priority. Users must
+    decide about such victims, as with `kubectl drain`, which needs --force for pods without a
+    controller.
     """
     found = planner.room_by_preemption(unplaced.replacement)
     if found is None:

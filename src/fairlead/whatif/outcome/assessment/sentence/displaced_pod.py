@@ -61,8 +61,8 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 def _negative_keys(effect: Effect) -> set[str]:
     """Return the keys of the pods that had a negative priority when they were displaced.
 
-    The pods that replace them can have another priority if the change sets another default. A pod
-    on a deleted node is not evicted; it had the priority that it has without the change.
+    The replacement of such a pod can have another priority if the change sets another default. A
+    pod of a deleted node is not evicted, so its priority is taken from the run without the change.
     """
     found, without = effect.difference, effect.without.pods
     # Reversed, so that the first displacement of a pod decides; preemptions come before evictions.

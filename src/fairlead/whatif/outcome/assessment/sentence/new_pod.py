@@ -149,7 +149,10 @@ def _staying(pods: Sequence[PodEnd]) -> str:
 
 
 def _unmoved(pods: Sequence[PodEnd]) -> str:
-    """Return a sentence about `pods`, which only the run without the change moves, or ""."""
+    """Return a sentence about `pods`, which only the run without the change moves.
+
+    Returns "" if `pods` is empty.
+    """
     if not pods:
         return ""
     if len(pods) == 1:

@@ -59,7 +59,8 @@ def _only_without(
 ) -> Iterator[str]:
     """Yield sentences about `pods`, which exist only without the change.
 
-    `words` returns text such as "5 pods" for pods, with its second argument after the number.
+    `words` has two arguments: pods, and text that it inserts after their number. Its result is, for
+    example, "5 fewer pods".
     """
     # A workload with new pods may have as many pods as without the change, but on other nodes.
     renewed = {pod.workload for pod in effect.difference.placed}

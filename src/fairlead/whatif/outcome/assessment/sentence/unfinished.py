@@ -24,7 +24,7 @@ MAY_RETURN: Final = (LossCause.STARTING, LossCause.NOT_YET)
 
 
 def unfinished_sentence(effect: Effect) -> str | None:
-    """Return sentences about work that is not finished when the run ends; None if all is."""
+    """Return sentences about unfinished work at the end of the run; None if there is none."""
     after = for_readers(seconds(effect.changed.virtual_seconds))
     drain = unfinished_drain(effect.changed, f"{after}, when the simulation ends (--horizon)")
     if drain and effect.changed.drains:  # pods of a rolling drain start all the time

@@ -25,7 +25,10 @@ INCOMPLETE_MIN: Final = seconds(60)
 
 
 def unavailable_sentence(effect: Effect) -> str | None:
-    """Return a sentence about workloads that lack a ready pod to the end, or for long."""
+    """Return a sentence about workloads that have no ready pod at the end or for a long time.
+
+    Returns None if there are no such workloads.
+    """
     return _without_ready_pod([one for one in effect.workloads if one.is_unavailable])
 
 
