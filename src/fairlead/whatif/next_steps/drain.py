@@ -298,7 +298,7 @@ def _always_allow(pdb: str) -> str:
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if that deletes budgets of pods that several budgets kept on drained nodes.
 
-    A pod can be evicted only if all but one of its budgets are deleted, and even then the last
+    Such a pod can be evicted only if all but one of its budgets are deleted. Even then, the last
     budget may refuse the eviction. So a trial deletes all but one budget of each such pod, to see
     which pods are then evicted. The what-if that is suggested deletes only budgets of the evicted
     pods. There is no what-if if the trial evicts none of the pods, or if evicted pods then find no

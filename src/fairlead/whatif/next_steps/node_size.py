@@ -69,7 +69,7 @@ def _least(rooms: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
 def _problems(
     pod: PodEnd, nodes: Sequence[NodeEnd], which: str, provided: Collection[str]
 ) -> Iterator[str]:
-    """Yield a clause for each resource of which `pod` requests more than one of `nodes` has.
+    """Yield a clause for each resource of which `pod` requests more than any of `nodes` has.
 
     `which` follows the word "node" in the clause and says which nodes are meant. The resources
     `provided` are left out: the devices of a DeviceClass provide them, so nodes may have no

@@ -331,7 +331,7 @@ def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
 
 
 def _further_reasons(pending: Iterable[PodEnd], known: Iterable[PodEnd]) -> list[str]:
-    """Return the reasons why `pending` pods are pending that no pod of `known` has.
+    """Return those reasons of the `pending` pods that no pod in `known` has.
 
     `pending` are pods of a trial, and `known` are pods without the new nodes of the trial. So the
     new nodes have caused the returned reasons.

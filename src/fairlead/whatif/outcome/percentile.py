@@ -9,7 +9,7 @@ Value = TypeVar("Value", int, float, int | float)
 
 
 def percentile(ordered: Sequence[Value], percent: int) -> Value:
-    """Return the smallest of the values for which at least `percent` % of the values are as small.
+    """Return the smallest value that is at least as large as `percent` % of the values.
 
     `ordered` contains the values in ascending order and is not empty. Of 10 values, the 5th is the
     median, and the 9th is the 90th percentile.

@@ -281,7 +281,7 @@ class Rebalancer:
     def _best_for(
         self, waiting: PodInfo, candidates: Iterable[_Candidate], *, cordons: bool = False
     ) -> tuple[_Candidate | None, list[_Candidate]]:
-        """Return (best candidate, candidates that need a cordon) for the move of one of `candidates`.
+        """Return (best candidate, candidates that need a cordon); one of `candidates` is to move.
 
         The move of the best candidate gives `waiting` a place, and leaves the nodes the most even;
         the best candidate is None if no move gives `waiting` a place. If `cordons` is set, the node

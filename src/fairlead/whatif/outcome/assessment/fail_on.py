@@ -232,8 +232,8 @@ class FailOnWorkload(Struct, frozen=True):
     """The condition that a workload had fewer ready pods than `amount` at some time.
 
     If `is_percent` is set, `amount` is a percentage of the wanted pods. Otherwise, it is a number
-    of pods. The function `peak_shortages` finds workloads that lack pods at the peak of a load. All
-    other workloads are ignored in these cases:
+    of pods. The function `peak_shortages` finds workloads that lack pods at the peak of a load. Any
+    other workload is ignored in these cases:
 
     - All its pods have negative priorities.
     - It had ready pods before the change, but fewer than `amount`.

@@ -57,8 +57,8 @@ def peak_shortages(
 def _shortages(run: RunOutcome) -> dict[WorkloadRef, Mapping[Level, DurationNs]]:
     """Return, for each autoscaled workload, the levels during its shortages.
 
-    The total time of each level is its value in the mapping. A workload is left out if no
-    autoscaler changes its number of replicas.
+    Each level is mapped to its total time. A workload is left out if no autoscaler changes its
+    number of replicas.
     """
     return {
         one.workload: _levels(run, one.workload, one.changes)

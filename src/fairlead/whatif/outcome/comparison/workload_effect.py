@@ -36,7 +36,7 @@ _PREEMPTORS_MAX: Final = 3
 class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload.
 
-    The counts are numbers of pods. A pod may be in several counts; For most counts, `Difference`
+    The counts are numbers of pods. A pod may be in several counts. For most counts, `Difference`
     and `Effect` define which pods are counted.
     """
 

@@ -336,9 +336,9 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The blockers of a node are determined in the state after all drains. But the node might be
-    emptied in this state, because other blocked nodes are in service again. Its blockers are then
-    determined in the state in which the trial could not empty the node.
+    The blockers of a node are determined in the state after all drains. In this state, it may be
+    possible to empty the node, because other blocked nodes are in service again. If so, the
+    blockers are determined in the state in which the trial could not empty the node.
     """
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
     failed = [name for name, found in trial.found.items() if not isinstance(found, PlannedDrain)]

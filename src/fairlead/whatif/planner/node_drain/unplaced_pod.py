@@ -398,7 +398,7 @@ def _examined(
 
 
 def _with_preemption(planner: DrainPlanner, blocker: Blocker, unplaced: Unplaced) -> Blocker:
-    """Return `blocker`; if the pod of `unplaced` can preempt other pods, its reason says so.
+    """Return `blocker`; its reason also says whether the pod of `unplaced` can preempt pods.
 
     A victim is not replaced if it has no controller, or if its Job would fail. The reason then says
     that no controller replaces the victim, even if the victim has a negative priority. Users must
