@@ -15,7 +15,7 @@
     unavailable_workload   remedies for workloads without a ready pod, and for StatefulSets whose
                            pods wait for failed nodes
 
-Requests and budgets do not always show whether a step helps. Other pods may take the room first, or
-replicas may be placed on nodes that fail. A step with such an uncertain effect is tried in another
-simulation. If it does not help, it is left out.
+Requests and budgets do not always show whether a step helps. For example, other pods may take the
+room of new nodes first, or new replicas may be placed on nodes that fail. A step with such an
+uncertain effect is tried in another simulation. If the step does not help, it is left out.
 """

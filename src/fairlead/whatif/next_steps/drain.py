@@ -162,11 +162,11 @@ def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
     """Yield the command that plans a drain of the nodes that the user's what-if deletes.
 
     A drain evicts pods within their budgets, but the deletion of a Node object deletes all its pods
-    at the same time. Nothing is yielded if none of the deleted nodes is Ready: the pods of such
-    nodes do not stop in a drain. Nodes of Karpenter do not count, because their deletion starts a
-    drain. Nothing is yielded if a drain would leave all the pods pending, too (`_stay_pending`).
-    Nothing is yielded either if the user's what-if does more than delete nodes, because the plan
-    would not contain the rest of the change.
+    at the same time. Nothing is yielded if none of the deleted nodes is Ready: if a node is not
+    Ready, its pods do not stop in a drain. Nodes of Karpenter do not count, because their deletion
+    starts a drain. Nothing is yielded if a drain would leave all the pods pending, too
+    (`_stay_pending`). Nothing is yielded either if the user's what-if does more than delete nodes,
+    because the plan would not contain the rest of the change.
     """
     answer = context.answer
     targets = list(deleted_nodes(answer.change.delete))
@@ -188,7 +188,7 @@ def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
 
 
 def _stay_pending(answer: WhatIfAnswer) -> bool:
-    """Return whether all displaced pods stay pending, although no autoscaler is adding nodes.
+    """Return whether all displaced pods stay pending, and no autoscaler is adding nodes.
 
     The other nodes then have no place for these pods, however slowly the pods are evicted.
     """

@@ -1,4 +1,4 @@
-"""A next step with new nodes for pending pods that is not tried.
+"""A next step that proposes new nodes for pending pods without a trial.
 
 The dashboard of a running cluster shows such a step, because nothing is simulated there.
 """

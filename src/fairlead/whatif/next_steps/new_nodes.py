@@ -147,9 +147,10 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
     taints, and if no `pending` pod waits because of a rule, such as affinity. `known` are the nodes
     at the end of another run. If a node occurs in both runs, its pods of both runs count. `left`
     contains the names of nodes that `pending` pods had to leave. `ignored` are messages of rules
-    that do not count: SPREAD and APART if a zone without pods may admit the pods. If `admits` is
-    True, labels and taints of `nodes` admit the pods. If `suit` is True, no rule and no taint keeps
-    the pods off copies of `nodes`.
+    that do not count. For example, they are SPREAD and APART if a zone without pods may admit the
+    pods. `admits` is set if the caller knows that labels and taints of `nodes` admit the pods.
+    `suit` is set if the caller knows that no rule and no taint keeps the pods off copies of
+    `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -216,9 +217,9 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
     """Return a lower bound of the number of copies of `like` that let all `pending` pods run.
 
     `nodes` are the present nodes. The pods must fit into the free room of the schedulable nodes and
-    the copies, in two respects: the sum of their requests, and their number. For the number, each
-    pod counts with the smallest amounts that one of them requests. The bound ignores that rules may
-    keep pods off nodes. The bound is at least 1.
+    the copies, in two respects: the sum of their requests, and their number. For the check of the
+    number, each pod is assumed to request only the smallest amount that any of the pods requests.
+    The bound ignores that rules may keep pods off nodes. The bound is at least 1.
 
     For example, 3 pods with 2 cores each need 3 copies with 3 cores, because each copy holds only
     one of them. The sum of their requests would fit into 2 copies.
@@ -276,7 +277,7 @@ def lacks_room(pod: PodEnd) -> bool:
 
 
 def lacks_place(pod: PodEnd) -> bool:
-    """Return whether the pods of a node keep `pod` off, so that a new node may take it.
+    """Return whether the pods of a node keep `pod` off the node, so that a new node may help.
 
     Such pods repel `pod` (anti-affinity), use its host ports, or use all volumes that the node can
     attach.
@@ -338,8 +339,9 @@ def node_to_copy(
 
     - More room on other nodes would not be enough. Either a rule, such as affinity or topology
       spread, keeps the pod off other nodes, or no node rejects the pod for lack of room.
-    - The present nodes with the same labels do not help. Either no other schedulable node has these
-      labels, or a node rejects the pod for a reason other than its labels or a cordon.
+    - The present nodes with the same labels as that node do not help. Either no other schedulable
+      node has these labels, or a node rejects the pod for a reason other than labels, volumes or a
+      cordon.
 
     If copies of several of `nodes` may help, the node whose copy may help the most pods is
     returned. Return None if no copy helps.
@@ -425,8 +427,8 @@ def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -
     `runs` contains the node as it is at the end of each run. The result is {} if no pods of these
     workloads use devices or extended resources of the node. A device that several pods share counts
     once for each of them. A node can offer an extended resource in two ways: as devices, or as an
-    allocatable amount. If the pods of the workloads use only one of these on the node, the other
-    does not limit them.
+    allocatable amount. If the pods of the workloads use the resource in only one of these ways, the
+    amount that the node offers in the other way does not limit them.
     """
     if not held:  # the usual case
         return {}

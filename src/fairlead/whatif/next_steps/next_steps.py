@@ -71,7 +71,7 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     `in_one_process` is set. `scheduler` is the configuration of the run with the change.
     `arguments` are the command-line words with which another command reads the same cluster and the
     scheduler's current configuration. `awaited` are the unready pods for which rollouts of the
-    change wait, and `written` are the objects that its manifests and edits write.
+    change wait. `written` are the objects that the manifests and edits of the change write.
     """
     kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
     for one in answer.verdict.findings:

@@ -6,7 +6,7 @@ these workloads.
 
     web needs pool=general, db needs pool=db                 ->   two kinds
     web tolerates no taint, db needs the tainted pool=db     ->   two kinds
-    web admits any node, db needs pool=db, without a taint   ->   one kind: nodes with pool=db
+    web needs no label, db needs pool=db, without a taint    ->   one kind: nodes with pool=db
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def may_need_other_zones(pods: Collection[PodEnd], context: StepContext) -> bool
 
 
 def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> bool:
-    """Return whether the configuration has rules of its own, or rules keep `pods` off a zone.
+    """Return whether the configuration has own rules, or rules may keep `pods` off a zone.
 
     Zones without a node that can be copied count, too: topology spread counts their pods.
     """

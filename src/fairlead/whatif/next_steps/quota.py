@@ -73,8 +73,8 @@ def raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
     Otherwise, the limit is raised to the usage plus the requests of all replacements, because the
     pods may be replaced one after another. The step is tried in a simulation. If other limits or
     other quotas refuse the replacements in the trial, the step raises these limits, too, and is
-    tried again, up to TRIES_MAX times in all. The step is yielded only if the replacements of all
-    these workloads are admitted in its trial.
+    tried again, up to TRIES_MAX times in all. The step is yielded only if all these replacements
+    are admitted in its trial.
 
     Nothing is yielded if --set of the user's change may already edit one of the quotas.
     """

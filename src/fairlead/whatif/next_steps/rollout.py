@@ -32,13 +32,13 @@ _STRATEGY: Final = "spec.strategy"
 
 
 def allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if in which stopped rollouts of Deployments may delete an old pod first.
+    """Yield a what-if in which stopped rollouts may delete an old pod before a new pod is ready.
 
     With the default strategy, a Deployment of up to three replicas deletes an old pod only when a
-    new pod is ready. If the new pod needs the place of the old one, such as its host port or its
-    volume, the rollout never ends. The what-if sets maxUnavailable to 1 and is tried for up to
-    NAMES_MAX Deployments together. The what-if is yielded for the Deployments that then have more
-    updated pods. The step names the Deployments that then have no ready pod for a time.
+    new pod is ready. If the new pod needs the place of the old pod, such as the host port or the
+    volume of the old pod, the rollout never ends. The what-if sets maxUnavailable to 1 and is tried
+    for up to NAMES_MAX Deployments together. The what-if is yielded for the Deployments that then
+    have more updated pods. The step names the Deployments that then have no ready pod for a time.
     """
     stopped = _stopped_rollouts(context)
     edits = {

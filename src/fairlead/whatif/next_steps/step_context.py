@@ -147,7 +147,7 @@ class StepContext(Struct, frozen=True, dict=True):
     def may_be_shut_down(self, least: DurationNs | None = None) -> bool:
         """Return whether the failed nodes may be machines that do not come back.
 
-        If `least` is given, failed nodes that come back after `least` or later count, too.
+        If `least` is given, failed nodes that stay away for at least this time count, too.
         """
         change, outage = self.answer.change, self.answer.changed.outage
         failures = change.failures

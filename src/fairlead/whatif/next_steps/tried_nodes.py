@@ -178,12 +178,14 @@ def _has_waiting_gangs(tried: _TriedNodes) -> bool:
 def _with_further_nodes(tried: _TriedNodes, added: int, context: StepContext) -> NewNodes | None:
     """Return the new nodes of `tried`, and further copies for the pods that lack room in the trial.
 
-    The copies have the same ratio as in the trial. But if the new nodes are full in some zones
-    only, the further copies are of these zones: rules may keep the pods off the other zones.
-    Pods that are spread over single nodes get one more node each. `added` is the number of nodes
-    that the user's what-if adds. The result is None if no copy can take any of the pods.
+    If several nodes are copied, the further copies have the same ratio as in the trial. But if the
+    new nodes are full only in some zones, the further copies are in these zones, because rules may
+    keep the pods off the other zones. Pods that are spread over single nodes get one more node
+    each. `added` is the number of nodes that the user's what-if adds. The result is None if no copy
+    can take any of the pods.
 
-    The further copies are for all members of gangs that wait, so the unused nodes are subtracted.
+    The further copies are for all members of gangs that wait, so the number of unused nodes is
+    subtracted.
     """
     if apart := sum(_spread_over_nodes(pod, context) for pod in _spread_pods(tried)):
         return NewNodes(tried.nodes.count + apart, tried.nodes.like)

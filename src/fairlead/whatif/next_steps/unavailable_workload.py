@@ -183,7 +183,7 @@ def _awaits_claim(one: WorkloadEffect, effect: Effect) -> bool:
 
 
 def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
-    """Return the lost pods of `one` that still exist, so that no StatefulSet replaces them."""
+    """Return the lost pods of `one` that are not replaced, because their objects still exist."""
     ends = effect.changed.pods
     return [
         lost

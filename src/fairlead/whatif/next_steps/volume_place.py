@@ -94,7 +94,8 @@ def _subject(used: Sequence[_UsedVolume]) -> str:
 def _needs(used: Sequence[_UsedVolume], place: Place, *, may_get_group: bool) -> str:
     """Return a clause that says what the pods of `used` need.
 
-    If `may_get_group` is set, a node group is one of the options.
+    The clause names several options, such as a copy of the data elsewhere. If `may_get_group` is
+    set, one of the options is a new node group.
     """
     pods = len({pod for one in used for pod in one.pods})
     whose = "its" if len(used) == 1 else "their"

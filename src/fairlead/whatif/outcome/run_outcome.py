@@ -490,8 +490,8 @@ class Recurrence(Struct, frozen=True):
 class PodCountSample(Struct, frozen=True):
     """Numbers of pods of one priority from the instant `at` until the next sample.
 
-    `running` pods have a node that works, `down` pods have a node that does not work. `preempted`
-    and `evicted` are totals from the start of the outcome up to `at`.
+    `running` pods have a node that works, and `down` pods have a node that does not work.
+    `preempted` and `evicted` are totals from the start of the outcome up to `at`.
     """
 
     at: Instant

@@ -314,8 +314,9 @@ def _wanted(model: ClusterModel) -> dict[WorkloadRef, int]:
     """Return the number of pods that each workload wants.
 
     The number is `spec.replicas`, or `spec.parallelism` of a Job that is not suspended. DaemonSets
-    and workloads in namespaces that are being deleted are left out. ReplicaSets whose Deployment or
-    Rollout the model lacks create their pods, too. Their pods count for that Deployment or Rollout.
+    and workloads in namespaces that are being deleted are left out. A ReplicaSet creates its pods
+    even if the model lacks its Deployment or Rollout. The pods then count for that Deployment or
+    Rollout.
     """
     wanted = dict[WorkloadRef, int]()
     of_replica_sets: Counter[WorkloadRef] = Counter()

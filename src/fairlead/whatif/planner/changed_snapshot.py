@@ -143,7 +143,7 @@ def _key(ref: ObjectRef) -> _Key:
 def _with_next_generation(before: Manifest, after: Manifest) -> Manifest:
     """Return `after` with the next generation if its spec differs from that of `before`.
 
-    Otherwise, the status would seem to be about the new spec.
+    With the old generation, the status would seem to be about the new spec.
     """
     value = after.value
     if value.get("spec") == before.value.get("spec"):

@@ -373,9 +373,10 @@ class ClusterModel:
         return self.table.find(name)
 
     def is_free_name(self, name: str) -> bool:
-        """Return whether a new node can be called `name`: no node has it, no pod is bound to it.
+        """Return whether a new node can be called `name`.
 
-        The pods of a deleted node would count as pods of the new node.
+        The name must not be in use by a node, and no pod may be bound to a node of this name. The
+        pods of a deleted node would count as pods of the new node.
         """
         return self.find_node(name) is None and not self.cluster.has_pods_without_node(name)
 
@@ -715,7 +716,9 @@ class ClusterModel:
         return any(one.name not in skipped for one in self.profile_of(pod).framework.reserve)
 
     def place_again(self, pod: PodInfo, row: int, choices: int) -> None:
-        """Bind `pod` to the node at `row`, as `schedule` did in an equal state of the model.
+        """Bind `pod` to a node, as `schedule` did in an equal state of the model.
+
+        The node is in the row `row` of the model's node table.
 
         The parameter `choices` is the value that the property `choices` had after the decision of
         `schedule`. The method must not be used for a pod for which a Reserve plugin acts

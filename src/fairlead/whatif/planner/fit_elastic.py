@@ -298,8 +298,8 @@ def _ref(workload: Json) -> WorkloadRef:
 def _workload(source: NewPods, count: int, scheduler: str, first: int = 0) -> Json:
     """Return a workload of `count` pods of `source` whose schedulerName is `scheduler`.
 
-    The pods are like the pod `first`, counted from 0. The workload is a StatefulSet if each pod has
-    its own claims, and a ReplicaSet otherwise.
+    The pods are like the pod number `first` of `source`; the numbers begin at 0. The workload is a
+    StatefulSet if each pod has its own claims, and a ReplicaSet otherwise.
     """
     pod = source.pod(first)
     meta = {key: pod["metadata"].get(key) or {} for key in ("labels", "annotations")}

@@ -98,7 +98,7 @@ _Domain = tuple[int, str, str]
 
 
 class _Attempt(Struct):
-    """The pods of a copy that were placed, by node, and the first pod without room.
+    """The placed pods of a copy, by node, and the first pod without room.
 
     If all pods were placed, `refused_by` is "". `job` is the number of the Job of the pod without
     room. `first` is the first pod of this Job with its node, None if it has no node.

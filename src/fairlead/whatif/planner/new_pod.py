@@ -144,10 +144,10 @@ class NewPods(Struct, frozen=True):
         return f"HorizontalPodAutoscaler {name} allows at most {most:,} replicas (maxReplicas)."
 
     def in_all(self, count: int, without_node: int = 0) -> str:
-        """Return the end of a sentence: the number of replicas with `count` more pods, and without.
+        """Return the end of a sentence: the numbers of replicas with and without `count` more pods.
 
-        `without_node` of the present replicas stay pending. Example: `: 12 replicas in all, 10
-        today`. Return "" if `count` is 0, or if `replicas` is 0 or None.
+        `without_node` is the number of present replicas that stay pending. Example: `: 12 replicas
+        in all, 10 today`. Return "" if `count` is 0, or if `replicas` is 0 or None.
         """
         if not self.replicas or not count:
             return ""

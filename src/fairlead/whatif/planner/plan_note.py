@@ -94,7 +94,7 @@ def with_simulation(notes: Iterable[str]) -> Iterator[str]:
     """Yield `notes`, the notes about a plan whose drains have been simulated.
 
     The simulation calls extenders, so the note about extenders is replaced. The simulation also
-    runs the batch scheduler, so the note about its waiting pods says more.
+    runs the batch scheduler, so the note about waiting gangs gets a second sentence.
     """
     for note in notes:
         if note.endswith(_ONLY_WITH_GROUP):

@@ -19,7 +19,7 @@ In `list:field`, every list except `down` and `errors` is allowed.
 A namespace, name or label value must match completely; `*` matches any characters, and `?` matches
 one character. A missing label satisfies `!=` but not `=`. `pdb-blocks-drains` is true if the change
 creates or edits a budget that then never allows the eviction of a ready pod. `replacements-refused`
-is true if the API server would refuse every new pod of a workload, also replacements.
+is true if the API server would refuse every new pod of a workload, including replacements.
 `data-deleted` is true if PersistentVolumeClaims are deleted and their volumes are not retained.
 `loop` is true if any pods are displaced repeatedly.
 """

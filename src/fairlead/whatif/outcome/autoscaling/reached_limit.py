@@ -23,8 +23,8 @@ def without_node_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> st
 
     `pods` are the keys of pending pods. There are three kinds of reasons: a limit is reached, the
     autoscaler ignores the pod, or a topology constraint allows no new node. The scheduler's message
-    often lacks the last reason, because existing nodes are rejected for lack of room first.
-    `outcome.waiting` has all other reasons. Returns "" if there are no such reasons.
+    often lacks the topology constraint, because existing nodes are rejected for lack of room first.
+    All other reasons are only in `outcome.waiting`. Returns "" if none of the three kinds applies.
     """
     found = (
         reached_limit_words(outcome.limits, pods),

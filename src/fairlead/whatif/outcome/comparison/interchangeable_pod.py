@@ -35,8 +35,8 @@ def with_exchanged_names(
 ) -> RunOutcome:
     """Return `changed` after pairs of interchangeable pods have exchanged their names.
 
-    One pod of each pair is pending only in the run `changed`, the other one only in the run
-    `without`. `keys` contains the key of each pod that changed during one of the runs.
+    One pod of each pair is pending only in the run `changed`, and the other pod is pending only in
+    the run `without`. `keys` contains the key of each pod that changed during one of the runs.
     """
     waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
     placed: dict[Hashable, list[PodEnd]] = defaultdict(list)

@@ -332,7 +332,7 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
 
 
 def _zones_of_zonal_groups(pools: Mapping[str, Sequence[NodeInfo]]) -> dict[str, str]:
-    """Return the only zone of each pool that is one of several node groups, one for each zone.
+    """Return the zone of each pool that belongs to a set of node groups, one for each zone.
 
     Cluster Autoscaler's documentation recommends such groups for pods with volumes. The groups
     differ only in the provider's labels of the group and in their zones. Pools of Karpenter are

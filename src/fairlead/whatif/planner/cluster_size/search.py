@@ -455,8 +455,8 @@ class SizeSearch:
         """Remove the nodes in `replaced` and the pods on them; also remove the waiting pods.
 
         Return new pods for the waiting pods, and for the removed pods that a drain would evict. The
-        largest pod comes first. A waiting pod that belongs to a removed node goes with this node:
-        each new node has its own pods of DaemonSets.
+        largest pod comes first. A waiting pod that belongs to a removed node is not replaced,
+        because each new node has its own pods of DaemonSets.
         """
         model, gone = self._model, {info.name for info in replaced}
         # All pods get a node, so all gangs can start.
@@ -1196,9 +1196,10 @@ def _has_hard_spread(pod: PodInfo) -> bool:
 
 
 def _is_final(pod: PodInfo, failure: Failure) -> bool:
-    """Return whether `pod`, which fits no node now, will fit no node after more pods are placed.
+    """Return whether `pod`, which fits no node now, certainly fits no node later.
 
-    More pods can help if the pod must run near other pods, or if topology spread rejected a node.
+    Pods that are placed later can help if the pod must run near other pods, or if topology spread
+    rejected a node.
     """
     affinity = pod.pod.spec.affinity
     seeks_pods = affinity is not None and affinity.pod_affinity is not None

@@ -236,7 +236,10 @@ def placed_drains(planner: DrainPlanner, nodes: Sequence[str], progress: Progres
 
 
 def _start_and_order(planner: DrainPlanner, nodes: Sequence[str]) -> tuple[DrainPlan, list[str]]:
-    """Return (a plan for `nodes` with the blockers of `refusals`, the other nodes by effort)."""
+    """Return a plan for `nodes`, and the order in which the nodes without blockers are drained.
+
+    The plan has the blockers of `refusals`. The order is by `drain_effort`.
+    """
     start = begun_plan(planner.model, nodes, "--nodes")
     for name in start.nodes:
         start.blockers += planner.refusals(name)
@@ -621,7 +624,10 @@ def drain_answer(
 
 
 def _steps(plan: DrainPlan, order: Sequence[str]) -> Iterator[NextStep]:
-    """Yield the commands that carry out `plan`; the first says if a change must come first."""
+    """Yield the commands that carry out `plan`.
+
+    If a change must come before the plan, the text of the first command says so.
+    """
     steps = drain_steps(order, plan.drains, plan.to_cordon, plan.flags, plan.best)
     for number, one in enumerate(steps):
         is_first = plan.is_after_change and number == 0

@@ -423,8 +423,9 @@ class DrainPlanner:
     ) -> PlannedDrain | Blocker:
         """Return the result of emptying `node` with all other nodes as they are now.
 
-        If `return_again` is set, the node returns to service, and `reorders` is ignored. Otherwise,
-        `reorders` replaces `self.reorders` if `reorders` is not None. The model does not change.
+        If `return_again` is set, the node returns to service, and `reorders` is ignored. If
+        `return_again` is not set, a `reorders` other than None replaces `self.reorders`. The model
+        does not change.
         """
         with self.model.hypothesis():
             if return_again:
@@ -434,9 +435,9 @@ class DrainPlanner:
     def replaced(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
         """Return the `pods` that a controller replaces if a drain evicts all of `pods`.
 
-        `reserved` pods are included, because they need a place on another node, too. Evictions on
-        other nodes are not counted as failures of Jobs. Pods whose replacements the API server
-        refuses are left out.
+        The result includes the `reserved` pods. In the model, these pods have a node only to keep
+        room for them, so this room must then be on another node. Evictions on other nodes are not
+        counted as failures of Jobs. Pods whose replacements the API server refuses are left out.
         """
         pods = list(pods)
         failing, refused = self._failing(pods), self.refused(pods)
@@ -836,8 +837,8 @@ def _may_follow(spec: PodSpec) -> bool:
 def _can_precede(other: PodInfo, pod: PodInfo) -> bool:
     """Return whether placing `other` first may help `pod` to fit a node.
 
-    `_may_follow` must be True for the spec of `pod`. A topology spread constraint counts a pod only
-    if the pod is in the namespace of `pod` and matches the selector of the constraint.
+    `_may_follow` must be True for the spec of `pod`. A topology spread constraint of `pod` counts
+    `other` only if `other` is in the same namespace and matches the selector of the constraint.
     """
     affinity = pod.pod.spec.affinity
     if affinity is not None and affinity.pod_affinity is not None:
@@ -1065,7 +1066,7 @@ def _custom_controller(pod: Pod) -> str:
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
-    """Return a blocker of `node`: the first of the pods `lost` that the budget cannot spare.
+    """Return a blocker of `node` for the first pod in `lost` that the budget cannot spare.
 
     `lost` are the pods that a drain of `node` evicts and that no controller replaces. The budget
     allows the loss of `limit.losses_max` pods.

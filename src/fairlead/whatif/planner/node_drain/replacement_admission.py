@@ -90,10 +90,10 @@ class ReplacementAdmission:
         return self._known[key]
 
     def _refused_together(self, namespace: str, pods: Iterable[PodInfo]) -> dict[str, str]:
-        """Return the messages of the quotas of `namespace` if all `pods` stop before any new pod.
+        """Return {pod: message of a quota} for the replacements that quotas of `namespace` refuse.
 
-        As soon as some of the pods have stopped, a quota that was exceeded may have room for the
-        replacements of some of the others.
+        All `pods` stop before the first replacement is created. As soon as some of `pods` have
+        stopped, a quota that was exceeded may have room for some of the replacements.
         """
         storage, found = self._model.store.storage, dict[str, str]()
         old = {

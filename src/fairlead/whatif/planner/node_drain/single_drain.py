@@ -53,9 +53,9 @@ def check_alone(
 ) -> DrainPlan:
     """Return a plan with the drains and blockers that are found if each node is drained alone.
 
-    The plan has no simulated `runs`. The drains are sorted by effort, the lowest first. Nodes
-    return to service if `return_again` is set. The model is unchanged afterwards. Raises InputError
-    for the dump `source` if all `nodes` are exempt from drains (`begun_plan`).
+    The plan has no simulated `runs`. The drains are sorted by effort (`drain_effort`), the lowest
+    first. Nodes return to service if `return_again` is set. The model is unchanged afterwards.
+    Raises InputError for the dump `source` if all `nodes` are exempt from drains (`begun_plan`).
     """
     plan = begun_plan(planner.model, nodes, source)
 
@@ -152,7 +152,7 @@ def _failing_jobs(plan: DrainPlan) -> Iterator[str]:
 
 
 def _nodes(plan: DrainPlan) -> ResultTable:
-    """Return a table of all nodes: the drainable nodes by effort, then the blocked nodes."""
+    """Return a table of all nodes; the blocked nodes come last."""
     rows: list[Json] = [
         {
             "node": drain.node,

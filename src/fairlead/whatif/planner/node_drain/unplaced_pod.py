@@ -298,7 +298,7 @@ def unplaced_blockers(
 
 
 def with_preemption(planner: DrainPlanner, found: Blocker) -> Blocker:
-    """Return the blocker `found`, extended by whether a pod of its workload would preempt others.
+    """Return `found`; its reason also says whether a pod of the workload can preempt pods.
 
     `found` is the blocker from `DrainPlanner.empty`. The model does not change.
     """

@@ -91,10 +91,11 @@ def _karpenter_note(
 
 
 def _kept(nodes: Sequence[Node], manifests: Iterable[Manifest], now: Instant) -> Iterator[str]:
-    """Yield a sentence about the `nodes` that do-not-disrupt keeps from being replaced.
+    """Yield a sentence about the `nodes` that the annotation do-not-disrupt keeps.
 
-    If the NodeClaim has a terminationGracePeriod, a pod's annotation does not protect the node.
-    upstream: pkg/controllers/state/statenode.go: ValidateNodeDisruptable, ValidatePodsDisruptable
+    The annotation protects a node, or a pod on it, from replacement. If the NodeClaim has a
+    terminationGracePeriod, a pod's annotation does not protect the node. upstream:
+    pkg/controllers/state/statenode.go: ValidateNodeDisruptable, ValidatePodsDisruptable
     """
     annotated = {
         one.metadata.name for one in nodes if one.metadata.annotations.get(DO_NOT_DISRUPT) == "true"
