@@ -202,7 +202,7 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     """Yield what-ifs in which the budgets that refuse evictions allow more evictions.
 
     For a budget that `_refuse_less` returns, the what-if sets the `unhealthyPodEvictionPolicy` of
-    the budget. Otherwise, if `minAvailable` of the budget is a number, the what-if adds replicas
+    the budget. For any other budget with a number as `minAvailable`, the what-if adds replicas
     (`_enough_replicas`). If only unready pods exhaust a budget, a command shows these pods, and the
     rule of the budget is not changed (`_is_exhausted_by_unready_pods`). The rules of the other
     budgets are changed together (`_other_rules`).

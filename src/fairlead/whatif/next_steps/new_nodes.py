@@ -20,8 +20,9 @@ has the same devices as the node. Each waiting pod needs as many devices as a ru
 workload holds. If the running pods hold different numbers, the smallest number counts.
 
 If the pods of a workload repel each other (anti-affinity), a copy takes as many of these pods as
-the node that runs the most of them now. This number is 1 if the rule is about nodes. The same holds
-for pods that use the same host port, and for pods on nodes that can attach no further volume.
+the node that runs the most of them now. This number is 1 if the rule is about nodes. The number is
+found in the same way for pods that use the same host port, and for pods that wait because nodes can
+attach no further volume.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
     3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node

@@ -203,8 +203,9 @@ def _nodes_for(
 ) -> Iterator[NextStep]:
     """Yield what-ifs with copies of `nodes` for the pods that are `waiting`.
 
-    If copies of one node are not enough, one what-if has copies of several nodes. Otherwise, a
-    what-if has the copies of the old node, and another one has new nodes for the other pods.
+    If copies of one node are not enough, one what-if has copies of several nodes. In all other
+    cases, one what-if has the copies of the old node, and another what-if has new nodes for the
+    other pods.
     """
     several = _of_several_places(waiting, nodes, context)
     if several is not None:
@@ -362,7 +363,7 @@ def _admitted_nodes_for(
     context: StepContext,
     left: Collection[str],
 ) -> tuple[NewNodes | None, Sequence[NodeEnd]]:
-    """Return (new nodes for the pods `short`, those of `nodes` that admit these pods).
+    """Return (new nodes for the pods `short`, the nodes in `nodes` that admit these pods).
 
     `left` are the nodes that some of these pods left.
     """

@@ -69,12 +69,12 @@ def raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
     """Yield a step that raises the limits of the quotas that refuse replacements of existing pods.
 
     The step has one of the forms of `raise_quotas`. Each limit is first raised to the usage of its
-    quota, which is enough if the replacements request the same amounts as the existing pods.
-    Otherwise, the limit is raised to the usage plus the requests of all replacements, because the
-    pods may be replaced one after another. The step is tried in a simulation. If other limits or
-    other quotas refuse the replacements in the trial, the step raises these limits, too, and is
-    tried again, up to TRIES_MAX times in all. The step is yielded only if all these replacements
-    are admitted in its trial.
+    quota, which is enough if the replacements request the same amounts as the existing pods. If
+    this is not enough, the limit is raised to the usage plus the requests of all replacements,
+    because the pods may be replaced one after another. The step is tried in a simulation. If other
+    limits or other quotas refuse the replacements in the trial, the step raises these limits, too,
+    and is tried again, up to TRIES_MAX times in all. The step is yielded only if all these
+    replacements are admitted in its trial.
 
     Nothing is yielded if --set of the user's change may already edit one of the quotas.
     """

@@ -183,8 +183,8 @@ class StepContext(Struct, frozen=True, dict=True):
 
         If pods wait for a node, new replicas would wait, too. A StatefulSet that creates its pods
         in order creates no pod while another of its pods is not ready. If all replicas share a
-        volume or devices that only one node at a time can use, a replica on another node waits for
-        them.
+        volume or devices that only one node at a time can use, a replica on another node waits
+        until the volume or the devices are free.
         """
         effect = self.answer.effect
         is_full = bool(effect.difference.pending or effect.waited)

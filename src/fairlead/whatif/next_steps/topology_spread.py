@@ -177,8 +177,8 @@ def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
     """Return whether a constraint of `rule` may have fewer domains without the failed nodes.
 
     If the pods have a nodeSelector or a node affinity, return True, because it is not known which
-    nodes count. Otherwise, return False if each domain of a failed node has another node that is
-    neither tainted nor cordoned.
+    nodes count. If the pods have neither, return False if each domain of a failed node has another
+    node that is neither tainted nor cordoned.
     """
     template = mapping(context.workloads({rule.workload})[rule.workload].value, "spec", "template")
     if mapping(template, "spec", "nodeSelector") or mapping(

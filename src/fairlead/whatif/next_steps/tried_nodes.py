@@ -145,11 +145,11 @@ def _more_for_rivals(
 
     Pods that wait even without the change may be placed on the new nodes first. So the further
     nodes have room for all pods that lack room in the trial `best`. There are up to TRIES_MAX
-    trials, because the new nodes may let further pods be created. Nothing is tried if some of the
-    nodes stay unused, except if gangs wait: a gang uses no node before all its members have room.
-    More room does not help pods that topology spread keeps off the new nodes, except if they are
-    spread over nodes. If trials are slow, each trial must have at least a tenth more nodes than the
-    trial before.
+    trials, because the new nodes may let further pods be created. If some of the new nodes stay
+    unused, more nodes are tried only if gangs wait: a gang uses no node before all its members have
+    room. If topology spread keeps pods off the new nodes, more nodes help these pods only if the
+    pods are spread over nodes. If trials are slow, each trial must have at least a tenth more nodes
+    than the trial before.
     """
     last = best
     for _ in range(TRIES_MAX):

@@ -214,12 +214,12 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     The command taints the failed nodes of a workload. The taint is for machines that are shut down.
     So nothing is yielded if the nodes come back within LONG, or if their kubelets still work. If
     there are too many nodes to name, the command taints all failed nodes by their labels
-    (`_labels_of_failed_nodes`). Otherwise, up to TRIES_MAX such commands are tried one after
-    another. Each command is tried in a simulation. A command helps if a workload has more ready
-    pods at the end, or lacks pods for a shorter time. The first command that helps is yielded. A
-    command does not help, for example, if no other node can use the volumes of the pods. The step
-    also states how many further failed nodes hold pods of `rows`. This number leaves out nodes
-    whose taints did not help in a trial.
+    (`_labels_of_failed_nodes`). In all other cases, up to TRIES_MAX commands for different failed
+    nodes are tried one after another. Each command is tried in a simulation. A command helps if a
+    workload has more ready pods at the end, or lacks pods for a shorter time. The first command
+    that helps is yielded. A command does not help, for example, if no other node can use the
+    volumes of the pods. The step also states how many further failed nodes hold pods of `rows`.
+    This number leaves out nodes whose taints did not help in a trial.
     """
     if not context.may_be_shut_down(LONG):
         return
@@ -256,8 +256,8 @@ def _labels_of_failed_nodes(context: StepContext) -> str:
     """Return a label selector that selects exactly the failed nodes; "" if none is known.
 
     A selector is known if whole zones fail, or if nodes fail because of a single selector of
-    --fail-node. The latter selector may also select new nodes, which do not fail; in this case, the
-    result is "".
+    --fail-node. A selector of --fail-node may also select new nodes, which do not fail; in this
+    case, the result is "".
     """
     failures = context.answer.change.failures
     if failures.fail_fraction or (failures.fail_zone and failures.fail_node):

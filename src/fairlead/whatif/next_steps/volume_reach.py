@@ -125,7 +125,7 @@ class VolumeReach:
 
 
 def _claims(pods: Sequence[PodEnd], context: StepContext) -> Iterator[tuple[PodEnd, Iterable[str]]]:
-    """Yield each of `pods`, and the names of its claims without those of ephemeral volumes.
+    """Yield (pod, names of its claims) for each of `pods`; ephemeral volumes are left out.
 
     A pod that the snapshot lacks has the claims that the specs of its workload name. A pod of a
     StatefulSet also has the claims of the volumeClaimTemplates.

@@ -129,7 +129,7 @@ class ImagePlatforms(Struct, frozen=True):
 
         `node` and `labels` are the name and the labels of the node. The result is False for the
         pod's node in the dump. It is also False if the nodeSelector and the required node affinity
-        of the pod admit no other platform than that of the node.
+        of the pod admit only the platform of the node.
         """
         platform = Platform.of(labels)
         if platform is None or self.placed.get(pod.metadata.uid) == node:

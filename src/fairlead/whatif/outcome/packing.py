@@ -111,8 +111,8 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
     """Return how concentrated workloads are, as a percentage; None if no workload has several pods.
 
     `place` returns the place of a node, such as its zone. For each workload with several pods, the
-    percentage of its pods at the place with the most of them is computed. The result is the average
-    over these workloads.
+    place with the most pods of the workload is found. The percentage is the share of the workload's
+    pods that are at this place. The result is the average over these workloads.
     """
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:

@@ -141,7 +141,7 @@ def _key(ref: ObjectRef) -> _Key:
 
 
 def _with_next_generation(before: Manifest, after: Manifest) -> Manifest:
-    """Return `after` with the next generation if its spec differs from that of `before`.
+    """Return `after` with the next generation if its spec differs from the spec of `before`.
 
     With the old generation, the status would seem to be about the new spec.
     """

@@ -103,7 +103,7 @@ class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
-    of the larger plan. The reasons why nodes stay are then those of the larger plan.
+    of the larger plan. The reasons why nodes stay then belong to the larger plan.
     """
 
     total: int  # the number of nodes in the cluster, without virtual nodes (`machines`)

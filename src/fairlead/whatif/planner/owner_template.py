@@ -150,7 +150,8 @@ class OwnerTemplates:
         pods with equal keys are equal. Return None if the snapshot lacks the
         controller, or if the controller is a custom resource.
 
-        The name is not that of a pod that exists, so that the pod can be created in a dry run.
+        No existing pod has the name of the returned pod, so that the returned pod can be created in
+        a dry run.
         """
         reference = controller_of(pod.metadata)
         owner = self._owners.get(reference.uid) if reference is not None else None

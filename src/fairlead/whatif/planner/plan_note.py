@@ -109,8 +109,8 @@ def _kueue_notes(
     """Yield a note about the workloads that Kueue holds back.
 
     If `are_placed` is set, the plan keeps room for other gangs that wait. It keeps no room for the
-    workloads that Kueue holds back, and the note says so. Otherwise, there is a note only if Kueue
-    manages some of the pods `concerned`.
+    workloads that Kueue holds back, and the note says so. If `are_placed` is not set, there is a
+    note only if Kueue manages some of the pods `concerned`.
     """
     for note in kueue_notes(snapshot.manifests, None if are_placed else _keys_of(concerned)):
         yield f"{note} This answer keeps no room for such workloads." if are_placed else note

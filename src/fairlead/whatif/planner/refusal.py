@@ -153,7 +153,7 @@ def find_larger_node(model: ClusterModel, pod: PodInfo, name: str) -> str:
 
     Two kinds of nodes do not count: those with more or fewer kinds of devices than `name`, and
     those in a zone in which no node takes pods. If there are more than _COPIES_MAX kinds of nodes,
-    only the largest are tried. Returns "" if there is no such node.
+    only the largest are tried. Returns "" if no larger node accepts `pod`.
     """
     copied, working = _nodes_of_each_kind(model)
     devices, *amounts, _ = _size(model.node(name))
@@ -291,9 +291,10 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     pod. The search covers at most REMEDIES_MAX of the nodes that can start pods: the nodes with the
     smallest `shortage` for the pod. If no change is found for any of the reasons, or only drastic
     changes (`RemedyChange`), a new node is tried (`find_new_node`). A drastic change is in the
-    result only if nothing else helps. The same holds for the deletion of pods that their
-    controllers would create again before `pod` could take their place. The text then says to scale
-    down their workload. If all nodes are too small for the pod, each `change` says so.
+    result only if nothing else helps. Controllers might create deleted pods again before `pod`
+    could take their place. A deletion of such pods, too, is in the result only if nothing else
+    helps. The text then says to scale down the workload of the deleted pods. If all nodes are too
+    small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

@@ -1,10 +1,10 @@
 """StoppingPod: an evicted pod that still stops while its replacement is scheduled.
 
 Until the pod has stopped, it uses its node and its devices, and its volumes are attached. The
-ResourceClaims that it owns stay allocated. A ResourceClaim that it only names stays allocated if no
-other pod uses the claim. The claims of its ephemeral volumes stay bound. The model gets copies of
-the pod and of the claims that it owns. The copies have other names, because the replacement and its
-claims take the original names.
+ResourceClaims that it owns stay allocated. A ResourceClaim that it only names stays allocated even
+if no other pod uses the claim. The claims of its ephemeral volumes stay bound. The model gets
+copies of the pod and of the claims that it owns. The copies have other names, because the
+replacement and its claims take the original names.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncClaim
 """
@@ -55,10 +55,11 @@ def stopping_pod(pod: Pod, cluster: Cluster, now: Instant) -> StoppingPod:
 
 
 def _is_in_use(change: ClaimChange) -> bool:
-    """Return whether the old pod keeps the volume or devices of the claim from its replacement.
+    """Return whether the model must keep the claim of `change` for the old pod while the pod stops.
 
-    The result is True for a volume. For devices, the result is True only if no other pod uses the
-    devices.
+    The result is True for a PersistentVolumeClaim. For a ResourceClaim, the result is True only if
+    the claim is allocated and no other pod uses it: if another pod uses the claim, it stays
+    allocated anyway.
     """
     claim, after = change.before, change.after
     if isinstance(claim, PersistentVolumeClaim):

@@ -95,7 +95,7 @@ def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
 def certainty(outcomes: Sequence[SeedOutcome]) -> tuple[CertaintyRow, ...]:
     """Return the rows for `outcomes`, which contains one outcome for each seed.
 
-    The rows about verdicts come first, then the row about times, then those about workloads.
+    The rows about verdicts come first, then the row about times, and then the rows about workloads.
     """
     return (*_verdicts(outcomes), *_times(outcomes), *_workloads(outcomes))
 

@@ -467,7 +467,7 @@ def _add_waits(
 ) -> None:
     """Add the pods in `waited` to the tallies.
 
-    New pods and moved pods are left out, unless they were displaced.
+    A new or moved pod is left out if it was not displaced.
     """
     keys = {pod.key for pod in found.displaced}
     keys.update(one.pod.key for one in only_waited(waited, found))

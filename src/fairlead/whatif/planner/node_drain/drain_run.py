@@ -233,8 +233,8 @@ def run_drains(
     if `experiment` cannot be run.
 
     Runs at several paces are simulated at the same time, one on each core. If the run at the first
-    pace is not safe, the other runs are discarded. Set `first_alone` if this is likely: the other
-    runs then begin after the first. The result is the same.
+    pace is not safe, the other runs are discarded. If this is likely, callers set `first_alone`:
+    the other runs then begin after the first run has ended. The result is the same in both cases.
 
     If `ignores_negative` is False, pods with a negative priority count like all other pods: a run
     is not safe if they are pending at its end, or if their workload stops.

@@ -347,8 +347,8 @@ def _enough_together(
 
     If the pods do not fit, new nodes are tried instead of the changes. The change for every
     workload is then the smallest number of new nodes with which the pods fit. New nodes are tried
-    only if `new_nodes` is set, and at most as many as there are workloads in `chosen`. Return {} if
-    the new nodes are not enough, or are not tried.
+    only if `new_nodes` is set. Their number is at most the number of workloads in `chosen`. Return
+    {} if the new nodes are not enough, or are not tried.
     """
     candidates = {
         owner: one.candidate for owner, one in chosen.items() if one.candidate is not None
@@ -444,10 +444,11 @@ def _proven(
 ) -> _Choice | None:
     """Return the first of `candidates` that passes a trial; None if none passes.
 
-    `blocker.owner` is a workload with pods that fit no node, and `others` are the other such
-    workloads of the drained node. A trial makes a candidate's changes, and places the pods of the
-    drained node on other nodes. The trial passes if all pods without a place are of `others`. If a
-    pod of `blocker.owner` has no place, changes that let this pod fit are tried next.
+    `blocker.owner` is a workload with pods that fit no node. `others` are the other workloads on
+    the drained node that have such pods. A trial makes a candidate's changes, and places the pods
+    of the drained node on other nodes. The trial passes if all pods without a place belong to
+    workloads in `others`. If a pod of `blocker.owner` has no place, changes that let this pod fit
+    are tried next.
     """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:

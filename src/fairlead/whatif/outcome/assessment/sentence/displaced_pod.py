@@ -86,9 +86,10 @@ def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
 
 
 def _displaced_again(effect: Effect, back: Sequence[PodEnd], *, negative: bool) -> str | None:
-    """Return a sentence about displaced pods that run again (`back`); None without such pods.
+    """Return a sentence about displaced pods that run again (`back`); None if there are none.
 
-    `negative` tells whether all of them had a negative priority, or none.
+    `negative` is True if all of these pods had a negative priority, and False if none of them had
+    one.
     """
     if not back:
         return None

@@ -63,7 +63,10 @@ def _by_use(claims: Sequence[DeletedClaim]) -> Iterator[list[DeletedClaim]]:
 
 
 def _deletion(claims: Sequence[DeletedClaim]) -> str:
-    """Return a clause that `claims` are deleted; either all of them are in use, or none."""
+    """Return a clause that says that `claims` are deleted.
+
+    Pods use either all or none of `claims`.
+    """
     verb, pod = ("is", "its pods") if len(claims) == 1 else ("are", "their pods")
     when = f" as soon as {pod} are gone, which nothing can undo" if claims[0].is_in_use else ""
     return f"{_claims(claims)} {verb} deleted{when}"
