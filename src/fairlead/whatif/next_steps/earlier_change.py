@@ -1,9 +1,9 @@
 """Changes that a next step makes before the user's what-if makes nodes fail.
 
-In a real cluster, such a change is too late if it is made only at the failure: new replicas may not
-be ready when the pods of the failed nodes are evicted, or may be placed on the failed nodes. The
-same is true for the new pods of an edited workload. So the step delays the failure by EARLIER,
-except if the user's what-if has a delay of its own.
+In a real cluster, such a change is too late if it is made only at the failure. New replicas may not
+be ready when the pods of the failed nodes are evicted, or new replicas may be placed on the failed
+nodes. The same is true for the new pods of an edited workload. So the step delays the failure by
+EARLIER, except if the user's what-if has a delay of its own.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
-and taints admit these pods. Other nodes are suitable only if no rule, such as affinity, rejected a
-waiting pod, and if they have no taints, or if the waiting pods tolerate their taints. The pods
-tolerate the taints of all schedulable nodes if these nodes rejected them only for lack of room. If
-a rule rejected pods of several workloads, nodes that run pods of more of these workloads are
-preferred. The smallest suitable node is copied, from the preferred nodes if one of them is
-suitable. If pods wait for devices, and several nodes have this size, the node with the most pods of
-their workloads is copied, because pods of other workloads use fewer of its devices. But waiting
-pods may have been evicted from larger nodes. The largest suitable node among these is copied if it
-is equally preferred, and if fewer copies of it are enough.
+and taints admit these pods. Any other node is suitable only if two conditions hold. No rule, such
+as affinity, rejected a waiting pod. The node has no taints, or the waiting pods tolerate its
+taints. The pods tolerate the taints of all schedulable nodes if these nodes rejected them only for
+lack of room. If a rule rejected pods of several workloads, nodes that run pods of more of these
+workloads are preferred. The smallest suitable node is copied, from the preferred nodes if one of
+them is suitable. If pods wait for devices, and several nodes have this size, the node with the most
+pods of the same workloads is copied, because pods of other workloads use fewer of the node's
+devices. But waiting pods may have been evicted from larger nodes. The largest suitable node among
+these is copied if it is equally preferred, and if fewer copies of it are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -19,10 +19,10 @@ For pods that wait for devices (DRA), the copied node must run pods of their wor
 has the same devices as the node. Each waiting pod needs as many devices as a running pod of its
 workload holds. If the running pods hold different numbers, the smallest number counts.
 
-If the pods of a workload repel each other (anti-affinity), a copy takes as many of these pods as
-the node that runs the most of them now. This number is 1 if the rule is about nodes. The number is
-found in the same way for pods that use the same host port, and for pods that wait because nodes can
-attach no further volume.
+If the pods of a workload repel each other (anti-affinity), the number of these pods on a copy is
+the largest number of them that one node runs now. This number is 1 if the rule is about nodes. The
+number is found in the same way for pods that use the same host port, and for pods that wait because
+nodes can attach no further volume.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
     3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node

@@ -307,7 +307,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def has_repeated_pods(self) -> bool:
-        """Whether a pod counts for several of `nodes`, because it was on several of them in turn."""
+        """Whether a pod counts for several of `nodes`, because it was on one after another."""
         return sum(one.pods for one in self.nodes) > self.concerned
 
     @property

@@ -188,9 +188,9 @@ def activity_note(activity: DumpActivity) -> tuple[str, ...]:
 def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
-    The first run ends when nothing changes any more, or at its time limit. If the first run reaches
-    this limit although the cluster came to rest earlier (for example, because a pod never stops
-    terminating), a second run ends at the time at which the cluster came to rest. There is no
+    The first run ends when nothing changes any more, or at its time limit. The first run can reach
+    this limit although the cluster came to rest earlier, for example because a pod never stops
+    terminating. A second run then ends at the time at which the cluster came to rest. There is no
     second run if the cluster was at rest from the start.
     """
     until_rest = replace(experiment, steps_begin=None)

@@ -58,7 +58,7 @@ def _is_in_use(change: ClaimChange) -> bool:
     """Return whether the model must keep the claim of `change` for the old pod while the pod stops.
 
     The result is True for a PersistentVolumeClaim. For a ResourceClaim, the result is True only if
-    the claim is allocated and no other pod uses it: if another pod uses the claim, it stays
+    the claim is allocated and no other pod uses it: if another pod uses the claim, the claim stays
     allocated anyway.
     """
     claim, after = change.before, change.after

@@ -897,8 +897,9 @@ def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
 def wait_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield a sentence if there are pods that are down until their node is back.
 
-    Also yield a sentence about the pods that would be down, but can preempt other pods, and about
-    the pods with a negative priority that have no node until their node is back.
+    A second sentence is about the pods that fit on another node only if they preempt other pods. A
+    third sentence is about the pods with a negative priority that have no node until the drained
+    node is back.
     """
     if found := _waits(plan.drains):
         yield _wait_finding(plan, found)
