@@ -72,8 +72,8 @@ class ElasticFit(Struct, frozen=True):
 
     The new pods may be copies of the pods of an existing workload (--like). If pods of this
     workload lose their nodes and are pending at the end, `count` is reduced by their number,
-    because new pods use their room. If `outcome` has not settled, `count` is the largest number of
-    new pods that had a node at the same time.
+    because new pods use their room. If the cluster still changes at the end of `outcome`, `count`
+    is the largest number of new pods that had a node at the same time.
     """
 
     owners: tuple[WorkloadRef, ...]  # the simulated workloads of the new pods

@@ -216,14 +216,17 @@ class Rebalancer:
     # --- measures --------------------------------------------------------------------------
 
     def _loads(self) -> npt.NDArray[np.float64]:
-        """Return the load of the node in each row of the table; 0 if `_open_rows` excludes it."""
+        """Return the load of the node in each row of the node table.
+
+        The load is 0 for a row that `_open_rows` excludes.
+        """
         table = self._model.table
         whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
         loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)
         return np.where(self._open_rows(), loads, 0.0)
 
     def _open_rows(self) -> npt.NDArray[np.bool_]:
-        """Return, for each row of the table, whether the node counts in the balance.
+        """Return, for each row of the node table, whether the node counts in the balance.
 
         A node counts if it is schedulable, takes pods, has allocatable cpu and memory, and is not
         virtual. The cores that a virtual node states are not cores of a machine.
@@ -244,9 +247,10 @@ class Rebalancer:
         return NodeBalance(len(self._waiting), float(seen.max()), deviation, squares)
 
     def _sizes(self, open_at: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """Return the sizes of the nodes in the rows `open_at`, scaled so that their average is 1.
+        """Return the sizes of the nodes in the rows `open_at` of the node table.
 
-        A node's size is the mean of its share of all cpu and its share of all memory.
+        A node's size is the mean of its share of all cpu and its share of all memory. The sizes are
+        scaled so that their average is 1.
         """
         offered = self._model.table.allocatable[[CPU, MEMORY]][:, open_at]
         shares = offered / np.maximum(offered.sum(axis=1, keepdims=True), 1)
@@ -353,7 +357,8 @@ class Rebalancer:
     def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
         """Yield (node, pod) for the pods of `infos` that may move.
 
-        If several such pods on a node have the same labels and `shape`, only one is yielded.
+        If several such pods on a node have the same labels and the same `shape` (the part of the
+        spec that affects scheduling), only one is yielded.
         """
         for info in infos:
             seen: set[tuple[int, tuple[tuple[str, str], ...]]] = set()

@@ -7,8 +7,8 @@
                   per price first (`RoomTable.share`). The choice that saves most is taken.
     2  sets       If there are at most `_SETS_OF_MAX` nodes, all sets of them that save more than
                   this choice are tried, too, the set that saves most first. The nodes of a set are
-                  closed together, and emptied one after another. The first set that can be emptied
-                  is taken. This step ends after about `_CYCLES_MAX` scheduling cycles.
+                  cordoned together, and emptied one after another. The first set that can be
+                  emptied is taken. This step ends after about `_CYCLES_MAX` scheduling cycles.
 
 Sums of free resources (`RoomTable`) shorten both steps. The saving of each order is estimated from
 these sums, without the scheduler. The order with the highest estimate is tried first, and an order

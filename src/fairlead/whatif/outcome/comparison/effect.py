@@ -260,10 +260,10 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
 def _additional_undrained(
     without: RunOutcome, changed: RunOutcome, drain: KubectlDrain
 ) -> Iterator[Undrained]:
-    """Yield the undrained pods of `changed`.
+    """Yield the pods of `changed` that drains have not removed.
 
-    Pods that are undrained in both runs are included only if `drain` or a rolling drain names their
-    node.
+    If drains have removed a pod in neither run, the pod is included only if `drain` or a rolling
+    drain names its node.
     """
     known = {(one.pod.key, one.pod.node) for one in without.undrained}
     named = {*drain.nodes, *(one.node for one in changed.drains)}

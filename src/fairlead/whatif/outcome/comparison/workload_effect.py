@@ -373,9 +373,10 @@ def _add_later_pods(
     """Count pods as "missing" if a StatefulSet creates them only after another pod is ready.
 
     A StatefulSet with the policy Parallel creates all its pods at once, so none of its pods counts
-    as missing. If the run with the change did not settle, only StatefulSets with pending pods are
-    considered, because only these certainly wait. Also count the wanted pods of a Deployment that
-    has no pods although the run settled. Such a Deployment is paused and has no ReplicaSet.
+    as missing. If the cluster still changes at the end of the run with the change, only
+    StatefulSets with pending pods are considered, because only these certainly wait. Also count the
+    wanted pods of a Deployment that has no pods although nothing changes any more. Such a
+    Deployment is paused and has no ReplicaSet.
     """
     waiting = {
         ref
@@ -465,7 +466,7 @@ def _add_budgets(
 def _add_waits(
     tallies: Mapping[WorkloadRef, _Tally], found: Difference, waited: Sequence[WaitedPod]
 ) -> None:
-    """Add the pods in `waited` to the tallies.
+    """Count the pods in `waited` for their workloads.
 
     A new or moved pod is left out if it was not displaced.
     """
@@ -484,8 +485,8 @@ def _add_outdated(
     """For each workload whose rollout is not finished, count its pods of old revisions.
 
     A rollout is not finished if pods of the new revision are pending or cannot be created, or if a
-    StatefulSet or DaemonSet waits for a pod. Nor is the rollout finished if the run `changed` ends
-    before the cluster has settled. A revision is old if it is in use at the end of the run
+    StatefulSet or DaemonSet waits for a pod. A rollout is not finished either if the cluster still
+    changes at the end of the run `changed`. A revision is old if it is in use at the end of the run
     `without`: a pod has the revision, a workload lacks pods of the revision, or the revision is the
     newest of a workload that has pods without a revision label. All other revisions are new. Pods
     that the update strategy of their workload keeps at an old revision do not count.
@@ -543,7 +544,7 @@ def expected_rollout(rows: Iterable[WorkloadEffect], ran: DurationNs) -> Duratio
 def _add_unmet_budgets(
     tallies: Mapping[WorkloadRef, _Tally], changed: RunOutcome, budgets: Iterable[BudgetOutcome]
 ) -> None:
-    """Mark the unmet `budgets` in the tallies of the workloads that these budgets cover.
+    """Record the unmet `budgets` for the workloads that these budgets cover.
 
     A budget is unmet if it has too few healthy pods.
     """

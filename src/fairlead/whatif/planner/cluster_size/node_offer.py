@@ -127,8 +127,8 @@ class NodeOffer(Struct, frozen=True):
     def room(self, resources: Sequence[str]) -> list[float]:
         """Return the room for new pods: an amount per resource, then the number of pods.
 
-        `resources` names the columns of `Shape.load`, in the order of the result. The requests of
-        `own_pods` are subtracted.
+        `resources` are the names of the resources, in the order of `Shape.load` and of the result.
+        The requests of `own_pods` are subtracted.
         """
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))

@@ -118,9 +118,9 @@ class NodeSetRequirements:
     ) -> Iterator[Requirement]:
         """Yield the number of new nodes that `pods` need, if it is more than 0.
 
-        `wanted` are the amounts that must fit on new nodes, by column. The pods can run on nodes of
-        the offers `usable`, and on `kept` nodes that stay. In the cause of the result, `where`
-        follows the name of the resource.
+        `wanted` contains the amount of each resource that must fit on new nodes. The pods can run
+        on nodes of the offers `usable`, and on `kept` nodes that stay. In the cause of the result,
+        `where` follows the name of the resource.
         """
         workload, exclusive = most_exclusive(pods)
         found = [(exclusive - kept, f"the pods of {workload} exclude each other on a node")]

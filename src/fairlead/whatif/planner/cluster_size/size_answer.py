@@ -126,8 +126,9 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
 def _survived(survival: Survival, found: SizeResult) -> str:
     """Return the end of the verdict: the failures after which the pods still run.
 
-    Example: `, even after the loss of any zone`. Returns "" if no failures were requested, or if
-    a failure stops pods that are not in `found.pinned`.
+    Example: `, even after the loss of any zone`. Returns "" if no failures were requested, or if a
+    failure stops pods that are not in `found.pinned`. For the pods in `found.pinned`, no node on
+    offer is suitable after the failure.
     """
     words = _survival_words(survival)
     if not words or not found.survives:

@@ -74,7 +74,10 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
 
 
 class _Moving(Struct, frozen=True):
-    """A `pod` on the node in `row`; if the node is removed, `new` replaces the pod."""
+    """A `pod` on the node in the row `row` of the node table.
+
+    If the node is removed, `new` replaces the pod.
+    """
 
     row: int
     pod: PodInfo
@@ -84,7 +87,8 @@ class _Moving(Struct, frozen=True):
 class _Sums:
     """Bounds that compare the sums of requests with the sums of the capacities of nodes.
 
-    `rows` are the nodes that may be removed, and `others` are the nodes that stay.
+    `rows` are the rows of the node table with the nodes that may be removed. `others` are the rows
+    with the nodes that stay.
     """
 
     def __init__(

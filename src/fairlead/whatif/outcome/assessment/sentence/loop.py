@@ -63,13 +63,14 @@ def past_loop(first: Recurrence, run: RunOutcome) -> str:
 
 
 def is_over(one: Recurrence, run: RunOutcome) -> bool:
-    """Return whether the loop of displacements `one` ended, and `run` settled after it.
+    """Return whether the loop of displacements `one` has ended in `run`.
 
-    The loop ended if all wanted pods of its workload are ready at the end of the run. In a
-    DaemonSet, no rejected pod may be left either. Rejected pods do not count as wanted pods.
+    The loop has ended if nothing changes any more at the end of the run, and all wanted pods of its
+    workload are ready. In a DaemonSet, no rejected pod may be left either. Rejected pods do not
+    count as wanted pods.
 
-    Preemptions for a pod that does not use the freed room (WASTED) end when the run settles or the
-    pod runs.
+    Preemptions for a pod that does not use the freed room (WASTED) have ended if nothing changes
+    any more, or if the pod runs.
     """
     workload = one.workload
     if one.kind == WASTED:

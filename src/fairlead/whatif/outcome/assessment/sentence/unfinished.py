@@ -65,7 +65,9 @@ def returning(lost: Iterable[LostPod]) -> int:
 
 
 def still_not_running(run: RunOutcome, pods: int, end: str) -> str:
-    """Return a sentence that `pods` pods still do not run; "" if `pods` is 0 or `run` settled.
+    """Return a sentence that says that `pods` pods still do not run.
+
+    Returns "" if `pods` is 0, or if nothing changes any more at the end of `run`.
 
     `end` is the text for the end of the run, for example "3m, when the simulation ends".
     """

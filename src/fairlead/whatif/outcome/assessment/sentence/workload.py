@@ -185,8 +185,9 @@ def stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
 def unfinished_rollouts(effect: Effect, after: str) -> str:
     """Return a sentence about rollouts that continue after the run; "" if there are none.
 
-    A rollout also counts if the cluster has settled, but the rollout waits for a pod that is not
-    ready. Return "" if pods are pending, because the sentence about these pods names the rollouts.
+    A rollout also counts if nothing changes any more, because the rollout waits for a pod that is
+    not ready. Return "" if pods are pending, because the sentence about these pods names the
+    rollouts.
     """
     rows = [one for one in effect.workloads if one.outdated]
     if effect.difference.pending or not rows:
