@@ -74,10 +74,11 @@ class CapacityChange(Struct, frozen=True):
 
 
 class JobsOutcome(Struct, frozen=True):
-    """Queues over time, and the groups that wait at the end.
+    """Queues over time, and the pod groups that wait at the end.
 
     `queues` and `waiting` describe the end of the run. `waiting_count` is the number of all waiting
-    groups; `waiting` may contain only some of them. `samples` and `capacity` are ordered by time.
+    pod groups; `waiting` may contain only some of them. `samples` and `capacity` are ordered by
+    time.
     """
 
     queues: tuple[QueueAllocation, ...] = ()

@@ -155,7 +155,7 @@ def _with_next_generation(before: Manifest, after: Manifest) -> Manifest:
 
 
 def _replaced(before: Manifest, after: Manifest, inventory: Inventory) -> Iterator[_Key]:
-    """Yield the pods that get another template, and the ReplicaSets with old templates.
+    """Yield the keys of the pods that get another template, and of ReplicaSets with old templates.
 
     `before` and `after` are a workload before and after the change.
     """

@@ -52,10 +52,10 @@ def with_missing_pods(
     scheduler: SchedulerConfig,
     seed: int,
 ) -> Baseline:
-    """Return `base` with the new `pods`, and with all pods of the StatefulSets with given keys.
+    """Return `base` with the new `pods`, and with all pods of the StatefulSets `stateful_sets`.
 
-    `stateful_sets` are the keys, each a `namespace/name`. The new pods have no node. The notes say
-    how many pods of StatefulSets were created, and name the pods that admission refuses.
+    `stateful_sets` are keys such as `namespace/name`. The new pods have no node. The notes say how
+    many pods of StatefulSets were created, and name the pods that admission refuses.
     """
     made: list[ApiObject] = []
     notes: list[str] = []

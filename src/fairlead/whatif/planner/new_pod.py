@@ -167,7 +167,7 @@ class NewPods(Struct, frozen=True):
         return f"{self.name}-fit-{number}"
 
     def kept_by(self, number: int) -> KeptRevision | None:
-        """Return the older revision that the pod `number` gets; None if it gets the newest."""
+        """Return the older revision that the pod `number` gets; None if it gets the newest one."""
         kept = self.kept
         return kept if kept is not None and self.first + number < kept.below else None
 

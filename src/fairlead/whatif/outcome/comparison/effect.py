@@ -318,7 +318,7 @@ def by_reason(refused: Iterable[RefusedWorkload]) -> dict[str, list[RefusedWorkl
 
 
 def _rule(message: str) -> str:
-    """Return the rule in the refusal `message`, without what it says about the refused pod."""
+    """Return the rule that the refusal `message` names, without details about the refused pod."""
     excess = QuotaExcess.read(message)
     if excess is not None:
         return f"exceeded quota: {excess.quota}"

@@ -542,10 +542,10 @@ class SizeSearch:
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
         """Return the offers that are large enough for `pod`, the least wasteful offer first.
 
-        The waste of an offer is (price - value) / price, where the value is the value of the
-        offer's capacity at `_unit_prices`. Offers with about the same waste are ordered by price,
-        in the direction that `_Strategy.prefers_large` states. At equal prices, the offer whose
-        pool has the fewest new nodes in the offer's zone comes first.
+        The waste of an offer is (price - value) / price. The value is the cost of the offer's
+        capacity at `_unit_prices`. Offers with about the same waste are ordered by price, in the
+        direction that `_Strategy.prefers_large` states. At equal prices, the offer whose pool has
+        the fewest new nodes in the offer's zone comes first.
         """
         bought = Counter(map(id, self.result.nodes.values()))
         used: Counter[tuple[str, str]] = Counter()
@@ -1072,9 +1072,9 @@ class SizeSearch:
     def _replacements(self, names: Sequence[str]) -> Iterator[Callable[[], bool]]:
         """Yield the changes that replace the nodes in `names`.
 
-        If other new nodes stay, the substitutes must supply everything that the pods on `names`
-        require. The free room of the other nodes is not subtracted, because most of it is divided
-        into pieces that are too small for these pods.
+        If other new nodes stay, the nodes that replace `names` must supply everything that the pods
+        on `names` require. The free room of the other nodes is not subtracted, because most of it
+        is divided into pieces that are too small for these pods.
         """
         yield partial(self._rebuilt, names)
         pods = [self._model.as_replacement(pod) for pod in self._movable_pods(names)]

@@ -254,8 +254,9 @@ def _new_nodes_trial(
     """Try new nodes, which are copies of the nodes in `plan.unplaced`, all at the same time.
 
     The nodes of `plan.unplaced` and `plan.drains` are emptied in `order`. If new nodes help only
-    some of the nodes in `plan.unplaced`, copies of these nodes alone are tried, too. Return None if
-    `plan.unplaced` is empty, or has only one node, for which a new node is already suggested.
+    some of the nodes in `plan.unplaced`, copies of only the helped nodes are tried, too. Return
+    None if `plan.unplaced` is empty, or has only one node, for which a new node is already
+    suggested.
     """
     nodes = tuple(sorted(set(plan.unplaced).intersection(order)))
     edits = {one.edit for one in plan.blockers if one.node in nodes}
@@ -568,8 +569,8 @@ def drain_answer(
 ) -> TabularAnswer:
     """Return the answer of `fairlead drain-plan`.
 
-    `stops` lists the workloads that stop, if no pace is safe (`stop_table`). The answer is "no" if
-    a node is blocked, or if no pace is safe.
+    If no pace is safe, `stops` is a table of the workloads that stop (`stop_table`). The answer is
+    "no" if a node is blocked, or if no pace is safe.
     """
     best, order = plan.best, [drain.node for drain in plan.drains]
     facts: Json = {

@@ -426,7 +426,7 @@ def _newly_failed(outcome: RunOutcome, baseline: _Baseline) -> Iterator[ObjectEr
     """Yield the Jobs that, because of the drain, fail or can no longer succeed.
 
     A Job that exceeds its deadline without the drain is yielded, too, if it fails for another
-    reason in `outcome`. The drain may be the cause of this earlier failure.
+    reason in `outcome`. The drain may have caused this failure before the deadline.
     """
     for one in _failed_jobs(outcome):
         known = [
