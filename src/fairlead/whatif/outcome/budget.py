@@ -189,7 +189,10 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
 
 
 class _AlikePods(Struct):
-    """How many pods of one workload with equal labels are neither completed nor leaving."""
+    """The number of pods of a workload with equal labels.
+
+    Completed pods and pods that are being deleted do not count.
+    """
 
     workload: WorkloadRef
     labels: Labels

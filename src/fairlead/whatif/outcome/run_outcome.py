@@ -652,7 +652,10 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def removal_words(self) -> str:
-        """Words that say when the autoscaler may remove nodes; only with `awaited_removals`."""
+        """Words that say when the autoscaler may remove nodes.
+
+        `awaited_removals` must not be empty.
+        """
         times = self.awaited_removals
         of_nodes = counted(len(times), "node")
         first, last = (format_timestamp(one) for one in (min(times), max(times)))

@@ -211,7 +211,7 @@ class ConsolidationSearch:
         return self.plan_of(self._search.best(limit), limit)
 
     def plan_of(self, choice: RemovalChoice, limit: int | None = None) -> ConsolidationPlan:
-        """Return the plan of `plan` for a `choice` of at most `limit` nodes."""
+        """Return the plan that removes the nodes of `choice`, which has at most `limit` nodes."""
         plan = placed_drains(self._planner, choice.chosen, self._progress)
         plan.blocked_flags = ()  # chosen nodes that cannot be emptied are not blocked, but needed
         left_out = sum(is_virtual(one.labels) for one in self._planner.model.table.nodes())

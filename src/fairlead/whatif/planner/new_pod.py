@@ -573,7 +573,7 @@ def _require_containers(written: Manifest, pod: Mapping[str, Any], field: str) -
 
 
 def _controller(pod: Manifest) -> Json | None:
-    """Return the owner reference of the controller of `pod`; None without a controller."""
+    """Return the owner reference of the controller of `pod`; None if it has none."""
     found = pod.controller
     return None if found is None else as_json(found)
 

@@ -43,7 +43,7 @@ class NodeTransition(Struct, frozen=True):
 
 
 def transition_words(transitions: Sequence[NodeTransition]) -> str:
-    """Return words such as `adds 1 node and removes 2 nodes`; "" without `transitions`."""
+    """Return words such as `adds 1 node and removes 2 nodes`; "" if there are none."""
     added = sum(one.came for one in transitions)
     removed = len(transitions) - added
     parts = [f"adds {counted(added, 'node')}"] if added else []

@@ -129,7 +129,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def refused_replacements(self) -> list[RefusedWorkload]:
-        """Those of `refused_workloads` whose replacements of existing pods are refused, too."""
+        """The `refused_workloads` for which replacements of existing pods are refused, too."""
         return [one for one in self.refused_workloads if one.replacements_refused]
 
     @property

@@ -571,7 +571,7 @@ class SizeSearch:
         return pool in (None, offer.pool) and offer.node_type != node_type
 
     def _unit_prices(self) -> Sequence[float]:
-        """Return the price of one unit of each resource, by column."""
+        """Return the price of one unit of each resource."""
         if not self._strategy.follows_rest:
             return self.result.bound.unit_prices
         self._catch_up()  # the free amounts of all nodes of the build count
@@ -1173,7 +1173,7 @@ class SizeSearch:
 
 
 def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
-    """Return `demand` minus `free`, at least 0, by column."""
+    """Return `demand` minus `free` for each resource, but at least 0."""
     return [max(amount - room, 0.0) for amount, room in zip(demand, free, strict=True)]
 
 

@@ -38,7 +38,7 @@ def negative_priority_pending_sentence(effect: Effect) -> str | None:
 
 
 def _pending_words(effect: Effect, pods: Sequence[PodEnd]) -> str:
-    """Return the predicate about the pending `pods`, their reasons, and those of the autoscaler."""
+    """Return the predicate about the pending `pods`, with the reasons why they are pending."""
     stay = "stays pending" if len(pods) == 1 else "stay pending"
     if effect.changed.awaits_nodes(pods):
         stay = f"{'is' if len(pods) == 1 else 'are'} {pending_while_scaling(effect.changed)}"

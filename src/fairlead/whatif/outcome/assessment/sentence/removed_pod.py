@@ -21,7 +21,7 @@ def completed_sentence(effect: Effect) -> str | None:
 
 
 def removed_sentence(effect: Effect) -> str | None:
-    """Return sentences about deleted pods and never created pods; None without such pods."""
+    """Return sentences about deleted pods and pods that are never created, or None."""
     sentences = []
     never = list(effect.difference.fewer)
     known = {pod.key for pod in never}
