@@ -3,8 +3,8 @@
 If another program writes to the file, the mapped content changes, too. An answer from such content
 would be wrong, so `unchanged_files` raises an error. A command calls `require_unchanged_files`
 before it prints an answer or renames a finished temporary file to its final name, so that no wrong
-answer remains. A file that is replaced by renaming another file to its name does no harm: the
-mapped content remains.
+answer remains. It does no harm if another file is renamed to the name of the mapped file, because
+the mapped content remains.
 
 If the file gets shorter, the system sends SIGBUS to a process that reads a page after the new end.
 Python cannot raise an exception at that point, so the process ends with one line on stderr.

@@ -2,15 +2,16 @@
 
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
-and taints admit these pods. Any other node is suitable only if two conditions hold. No rule, such
-as affinity, rejected a waiting pod. The node has no taints, or the waiting pods tolerate its
-taints. The pods tolerate the taints of all schedulable nodes if these nodes rejected them only for
-lack of room. If a rule rejected pods of several workloads, nodes that run pods of more of these
-workloads are preferred. The smallest suitable node is copied, from the preferred nodes if one of
-them is suitable. If pods wait for devices, and several nodes have this size, the node with the most
-pods of the same workloads is copied, because pods of other workloads use fewer of the node's
-devices. But waiting pods may have been evicted from larger nodes. The largest suitable node among
-these is copied if it is equally preferred, and if fewer copies of it are enough.
+and taints admit these pods. Any other node is suitable only if two conditions hold. First, no rule,
+such as affinity, rejected a waiting pod. Second, the node has no taints, or the waiting pods
+tolerate its taints. If all schedulable nodes rejected the pods only for lack of room, the pods
+tolerate the taints of these nodes. If a rule rejected pods of several workloads, nodes that run
+pods of more of these workloads are preferred. The smallest suitable node is copied, from the
+preferred nodes if one of them is suitable. If pods wait for devices, and several nodes have this
+size, the node with the most pods of the same workloads is copied, because pods of other workloads
+use fewer of the node's devices. But waiting pods may have been evicted from larger nodes. The
+largest suitable node among these is copied if it is equally preferred, and if fewer copies of it
+are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -219,8 +220,8 @@ def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeE
 
     `nodes` are the present nodes. The pods must fit into the free room of the schedulable nodes and
     the copies, in two respects: the sum of their requests, and their number. For the check of the
-    number, each pod is assumed to request only the smallest amount that any of the pods requests.
-    The bound ignores that rules may keep pods off nodes. The bound is at least 1.
+    number, each pod is assumed to request only the smallest amount of each resource that any of the
+    pods requests. The bound ignores that rules may keep pods off nodes. The bound is at least 1.
 
     For example, 3 pods with 2 cores each need 3 copies with 3 cores, because each copy holds only
     one of them. The sum of their requests would fit into 2 copies.

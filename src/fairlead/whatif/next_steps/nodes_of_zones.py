@@ -98,11 +98,11 @@ def nodes_by_zone(
 
     Each of the NewNodes is for the pods in `short`. All zones count, because the scheduler's
     reasons do not show in which zones the pods may run. If a node lacks room, the scheduler does
-    not check other rules. The list begins with `first`. The other zones follow. Zones with few pods
-    of the workloads come first, because the spread constraints and the anti-affinity of the
-    workloads most likely admit more pods there. But if anti-affinity keeps the pods in `short` off
-    nodes, `first` is sorted like the other zones, because its zone may contain the pods that repel
-    those in `short`.
+    not check other rules. The list begins with `first`. The other zones follow, the zone with the
+    fewest pods of the workloads first: there, the spread constraints and the anti-affinity of the
+    workloads most likely admit more pods. But if anti-affinity keeps the pods in `short` off nodes,
+    `first` is sorted like the other zones, because its zone may contain the pods that repel those
+    in `short`.
 
     The nodes of several zones are for pods that spread constraints or anti-affinity keep off the
     nodes of one zone. There are at most as many of these zones as pods.

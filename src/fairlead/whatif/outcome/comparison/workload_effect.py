@@ -177,13 +177,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def short_words(self) -> str:
         """A shorter form of `words` for a narrow column.
 
-        Reasons are left out, and so is the number of evictions if it is redundant.
-
-        Of the workloads that preempted pods, at most _PREEMPTORS_MAX are named.
-
-        The number of evictions is redundant if other counts include all evicted pods. If no pod is
-        lost, there is one more condition: the other counts include only evicted pods. The causes of
-        the evictions are then shown with the other counts.
+        Reasons are left out. Of the workloads that preempted pods, at most _PREEMPTORS_MAX are
+        named. The number of evictions is left out if other counts include all evicted pods. But if
+        no pod is lost, the number is left out only if the other counts include no other pods. The
+        causes of the evictions are then shown with the other counts.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
