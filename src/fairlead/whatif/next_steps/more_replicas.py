@@ -15,7 +15,10 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 
 
 def with_replicas(one: WorkloadEffect, count: int, context: StepContext) -> Effect | None:
-    """Run the user's what-if again with `count` more replicas of `one`; return the effect."""
+    """Run the user's what-if again with `count` more replicas of `one`; return the effect.
+
+    Returns None if the what-if with these replicas is invalid.
+    """
     change = context.answer.change
     scale = (*change.scale, f"{one.workload}={one.readiness.wanted + count}")
     return context.ask(with_later_failure(replace(change, scale=scale)))

@@ -105,7 +105,8 @@ def nodes_by_zone(
     in `short`.
 
     The nodes of several zones are for pods that spread constraints or anti-affinity keep off the
-    nodes of one zone. There are at most as many of these zones as pods.
+    nodes of one zone. There are at most as many of these zones as pods. If there are fewer than two
+    such zones, the nodes of several zones are None.
     """
     zone_of = {node.name: node.zone for node in nodes}
     workloads = {pod.workload for pod in short}

@@ -228,7 +228,8 @@ def _shared_copies(
     """Return (copies of the old node, the pods for which they have room, the other pods).
 
     If possible, the copies have room for all pods whose volumes they reach. Otherwise, they have
-    room only for the pods `covered`.
+    room only for the pods `covered`. If there is no old node or no suitable copy, the copies are
+    None.
     """
     covered, short, old_node = waiting.covered, waiting.short, waiting.old_node
     if old_node is None:
@@ -365,7 +366,8 @@ def _admitted_nodes_for(
 ) -> tuple[NewNodes | None, Sequence[NodeEnd]]:
     """Return (new nodes for the pods `short`, the nodes in `nodes` that admit these pods).
 
-    `left` are the nodes that some of these pods left.
+    If no node is suitable, the new nodes are None. If different pods need different nodes, the
+    result contains all `nodes`. `left` are the nodes that some of the pods left.
     """
     if not short:
         return None, nodes

@@ -167,7 +167,10 @@ class StepContext(Struct, frozen=True, dict=True):
         return len(self.answer.changed.evicted) > _EVICTED_PODS_MANY
 
     def with_edits(self, *edits: str) -> Effect | None:
-        """Run the user's what-if with `edits` as further values of --set; return the effect."""
+        """Run the user's what-if with `edits` as further values of --set; return the effect.
+
+        Returns None if the what-if with these edits is invalid.
+        """
         change = self.answer.change
         return self.ask(replace(change, set=(*change.set, *edits)))
 

@@ -327,7 +327,7 @@ def _honoring_taints(
 
 
 def _with_edits(context: StepContext, *edits: str) -> Effect | None:
-    """Run the what-if that `_with_rules` returns; return its effect."""
+    """Run the what-if that `_with_rules` returns; return its effect, or None if it is invalid."""
     change = context.answer.change
     return context.ask(with_later_failure(replace(change, set=(*change.set, *edits))))
 

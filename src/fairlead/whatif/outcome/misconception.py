@@ -106,7 +106,10 @@ class _Evidence(Struct, frozen=True):
         )
 
     def dark_zone(self) -> Misconception | None:
-        """Return a note if nodes of a zone without a ready node were tainted or emptied."""
+        """Return a note if nodes of a zone without a ready node were tainted or emptied.
+
+        Returns None if there are no such nodes, or if there is only one zone.
+        """
         by_taint = self.config.evicts_by_taint
         acted = {one.zone for one in self.outage.taints}
         if not by_taint:

@@ -470,7 +470,7 @@ class ClusterModel:
     def next_pod(self, pod: PodInfo) -> tuple[str, Json] | None:
         """Return (key, manifest) of the pod that the controller of `pod` sends to the API server.
 
-        See `OwnerTemplates.next_pod`.
+        Returns None if the snapshot lacks the controller; see `OwnerTemplates.next_pod`.
         """
         return self._templates.next_pod(pod.pod)
 

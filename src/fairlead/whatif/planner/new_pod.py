@@ -173,7 +173,10 @@ class NewPods(Struct, frozen=True):
 
     @property
     def missing_revision(self) -> str:
-        """A sentence about new pods with an older template that the dump lacks, or ""."""
+        """A sentence about new pods with an older template that the dump lacks.
+
+        The sentence is "" if there are no such pods.
+        """
         kept = self.kept_by(0)
         if kept is None or kept.template is not None:
             return ""

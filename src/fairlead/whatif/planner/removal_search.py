@@ -354,7 +354,7 @@ def _try_each(
 
 
 def _emptied(planner: DrainPlanner, name: str, jobs: JobRoom, first: str = "") -> Blocker | None:
-    """Empty the node `name`, and count the evictions in `jobs`; return a Blocker if it fails.
+    """Empty the node `name`, and count the evictions in `jobs`; return a Blocker if this fails.
 
     The pods of the workload `first` are tried before all other pods.
     """
@@ -379,7 +379,10 @@ def jobs_of(planner: DrainPlanner) -> JobRoom:
 
 
 def job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | None:
-    """Return a blocker if a drain of node `name` evicts a pod that its Job would not replace."""
+    """Return a blocker if a drain of node `name` evicts a pod that its Job would not replace.
+
+    Returns None if there is no such pod.
+    """
     evicted = [one.pod for one in planner.evicted(name) if not is_leaving(one)]
     pod = next(iter(jobs.not_replaced(evicted)), None)
     if pod is None:

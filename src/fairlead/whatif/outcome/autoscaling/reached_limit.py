@@ -44,7 +44,10 @@ def _ignored_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
 
 
 def _topology_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
-    """Return a sentence about the `pods` whose topology constraints no new node meets, or ""."""
+    """Return a sentence about the `pods` whose topology constraints no new node meets.
+
+    Returns "" if there are none.
+    """
     found = (_topology_reason(outcome.waiting.get(pod, "")) for pod in pods)
     return _no_node_words(outcome, Counter(filter(None, found)), pods)
 
@@ -62,7 +65,10 @@ def _topology_reason(why: str) -> str:
 
 
 def _no_node_words(outcome: AutoscalingOutcome, counts: Counter[str], pods: Collection[str]) -> str:
-    """Return a sentence with the reasons in `counts`, which concern some of `pods`, or ""."""
+    """Return a sentence with the reasons in `counts`, which concern some of `pods`.
+
+    Returns "" if `counts` is empty.
+    """
     if not counts:
         return ""
     whom = "these pods" if len(pods) > 1 else "this pod"

@@ -1141,13 +1141,13 @@ class SizeSearch:
         return False
 
     def _known_refusal(self, pods: Sequence[PodInfo]) -> Failure | None:
-        """Return the Failure of a pod that fits no node wherever the other `pods` go, or None.
+        """Return the Failure of a pod that fits no node wherever the other `pods` go.
 
-        Only one pod is tried. This pod has the `Shape` (the part of its spec that affects
-        scheduling) that was refused most recently. Often, the pods of one workload prevent the
-        removal of many nodes. A trial of only this pod is much faster than the placement of all
-        pods that come before it in `pods`. Nevertheless, one scheduling cycle is counted for each
-        of the pods that come before it.
+        Returns None if no such pod is found. Only one pod is tried. This pod has the `Shape` (the
+        part of its spec that affects scheduling) that was refused most recently. Often, the pods of
+        one workload prevent the removal of many nodes. A trial of only this pod is much faster than
+        the placement of all pods that come before it in `pods`. Nevertheless, one scheduling cycle
+        is counted for each of the pods that come before it.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)

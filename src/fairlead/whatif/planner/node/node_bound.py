@@ -260,7 +260,10 @@ def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
 
 
 def _excluding_term(pod: PodInfo) -> PodAffinityTerm | None:
-    """Return the anti-affinity term of `pod` that keeps equal pods off its node, or None."""
+    """Return the anti-affinity term of `pod` that keeps equal pods off its node.
+
+    Returns None if there is no such term.
+    """
     affinity = pod.shape.spec.affinity
     anti = None if affinity is None else affinity.pod_anti_affinity
     if anti is None:

@@ -68,7 +68,10 @@ class SecondReplicas:
         return list(filter(None, (self._refusal(pod), self._no_room(pod))))
 
     def _refusal(self, pod: PodInfo) -> str:
-        """Return what must change so that the API server admits another pod like `pod`, or ""."""
+        """Return what must change so that the API server admits another pod like `pod`.
+
+        Returns "" if the API server admits the pod already.
+        """
         refusal = self._admission.refusal_of_another(pod)
         if not refusal:
             return ""

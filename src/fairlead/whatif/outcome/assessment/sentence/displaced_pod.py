@@ -22,7 +22,7 @@ _PENDING: Final = "Pending"  # a phase
 
 
 def displaced_sentence(effect: Effect) -> str | None:
-    """Return sentences about displaced pods that run again or do not start, or None."""
+    """Return sentences about displaced pods that run again or do not start; None without any."""
     back = _recovered(effect)
     awaited = {one.pod.key: one for one in effect.awaited_returns}
     late = [awaited[pod.key] for pod in back if pod.key in awaited]
@@ -37,7 +37,10 @@ def displaced_sentence(effect: Effect) -> str | None:
 
 
 def negative_priority_displaced_sentence(effect: Effect) -> str | None:
-    """Return a sentence about displaced pods with a negative priority that run again, or None."""
+    """Return a sentence about displaced pods with a negative priority that run again.
+
+    Returns None if there are none.
+    """
     awaited = {one.pod.key for one in effect.awaited_returns}
     negative = _negative_keys(effect)
     pods = [pod for pod in _recovered(effect) if pod.key in negative]
@@ -72,7 +75,10 @@ def _negative_keys(effect: Effect) -> set[str]:
 
 
 def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
-    """Return a sentence about StatefulSet pods that ran again only when their nodes returned."""
+    """Return a sentence about StatefulSet pods that ran again only when their nodes returned.
+
+    Returns None if `late` is empty.
+    """
     if not late:
         return None
     after = time_words(max(effect.changed.after_start(one.pod.started_at or 0) for one in late))
@@ -114,7 +120,9 @@ def _displaced_again(effect: Effect, back: Sequence[PodEnd], *, negative: bool) 
 
 
 def _displaced_not_started(effect: Effect) -> str | None:
-    """Return a sentence about displaced pods that get a node but do not start, or None.
+    """Return a sentence about displaced pods that get a node but do not start.
+
+    Returns None if there are none.
 
     The sentence does not include pods of failed nodes, because `down_sentence` and
     `unfinished_sentence` count these pods.

@@ -21,7 +21,8 @@ from fairlead.whatif.outcome.workload import POD
 def replacements_refused_sentence(effect: Effect) -> str | None:
     """Return sentences about workloads whose new pods would be refused from now on.
 
-    Workloads that already lack refused pods are left out: other sentences are about them.
+    Workloads that already lack refused pods are left out: other sentences are about them. Returns
+    None if there are no such workloads.
     """
     lacking = {one.workload for one in effect.lasting_errors}
     refused = [one for one in effect.refused_replacements if one.workload not in lacking]

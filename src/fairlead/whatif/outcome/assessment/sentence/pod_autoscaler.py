@@ -11,7 +11,10 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 
 
 def rescaled_sentence(effect: Effect) -> str | None:
-    """Return a sentence about autoscalers that do not keep the replicas that the change sets."""
+    """Return a sentence about autoscalers that do not keep the replicas that the change sets.
+
+    Returns None if there are none.
+    """
     before = {one.autoscaler: one.replicas_before for one in effect.without.pod_autoscalers}
     found = [
         one
@@ -31,13 +34,19 @@ def rescaled_sentence(effect: Effect) -> str | None:
 
 
 def limited_sentence(effect: Effect) -> str | None:
-    """Return a sentence about autoscalers that need more than maxReplicas because of the change."""
+    """Return a sentence about autoscalers that need more than maxReplicas because of the change.
+
+    Returns None if there are none.
+    """
     found = effect.replica_shortages
     return shortage_sentence(found) if found else None
 
 
 def scaled_sentence(effect: Effect) -> str | None:
-    """Return a sentence about workloads whose range of replicas differs between the runs."""
+    """Return a sentence about workloads whose range of replicas differs between the runs.
+
+    Returns None if there are none.
+    """
     found = effect.replica_ranges
     if not found:
         return None

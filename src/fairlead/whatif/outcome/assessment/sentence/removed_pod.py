@@ -21,7 +21,10 @@ def completed_sentence(effect: Effect) -> str | None:
 
 
 def removed_sentence(effect: Effect) -> str | None:
-    """Return sentences about deleted pods and pods that are never created, or None."""
+    """Return sentences about deleted pods and pods that are never created.
+
+    Returns None if there are no such pods.
+    """
     sentences = []
     never = list(effect.difference.fewer)
     known = {pod.key for pod in never}

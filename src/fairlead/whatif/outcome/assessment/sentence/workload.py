@@ -33,7 +33,10 @@ def unavailable_sentence(effect: Effect) -> str | None:
 
 
 def briefly_unavailable_sentence(effect: Effect) -> str | None:
-    """Return a sentence about workloads that lack a ready pod for a short time."""
+    """Return a sentence about workloads that lack a ready pod for a short time.
+
+    Returns None if there are none.
+    """
     rows = [one for one in effect.workloads if one.had_no_ready_pod and not one.is_unavailable]
     return _without_ready_pod([one for one in rows if not (one.gone or one.belongs_to_node)])
 
@@ -109,7 +112,10 @@ def budget_changed_sentence(effect: Effect) -> str | None:
 
 
 def _blocked_drains(budgets: Sequence[BudgetOutcome]) -> str:
-    """Return a space and a sentence about the `budgets` that never allow an eviction, or ""."""
+    """Return a space and a sentence about those of `budgets` that never allow an eviction.
+
+    Returns "" if there are no such budgets.
+    """
     never = [one for one in budgets if one.blocks_drains]
     if not never:
         return ""
@@ -122,10 +128,10 @@ def _blocked_drains(budgets: Sequence[BudgetOutcome]) -> str:
 
 
 def incomplete_gang_sentence(effect: Effect) -> str | None:
-    """Return a sentence about gangs of which too few members ran for a time, or None.
+    """Return a sentence about gangs of which too few members ran for a time.
 
     A time counts only if the change makes it longer by at least INCOMPLETE_MIN. The gangs that
-    `gangs_incomplete_at_end` names are left out.
+    `gangs_incomplete_at_end` names are left out. Returns None if no gang remains.
     """
     found, without = effect.difference, effect.without.jobs
     known = {one.group for one in without.incomplete}
@@ -142,7 +148,10 @@ def incomplete_gang_sentence(effect: Effect) -> str | None:
 
 
 def gangs_incomplete_at_end(effect: Effect) -> str:
-    """Return a sentence about gangs of which too few members run at the end, or ""."""
+    """Return a sentence about gangs of which too few members run at the end.
+
+    Returns "" if there are none.
+    """
     known = {group.group for group in effect.without.jobs.incomplete}
     found = [group for group in effect.changed.jobs.incomplete if group.group not in known]
     if not found:
