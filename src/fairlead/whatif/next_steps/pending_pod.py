@@ -228,8 +228,8 @@ def _shared_copies(
     """Return (copies of the old node, the pods for which they have room, the other pods).
 
     If possible, the copies have room for all pods whose volumes they reach. Otherwise, they have
-    room only for the pods `covered`. If there is no old node or no suitable copy, the copies are
-    None.
+    room only for the pods `covered`. If there is no old node, or if no copy is suitable, the copies
+    are None.
     """
     covered, short, old_node = waiting.covered, waiting.short, waiting.old_node
     if old_node is None:

@@ -22,7 +22,10 @@ _PENDING: Final = "Pending"  # a phase
 
 
 def displaced_sentence(effect: Effect) -> str | None:
-    """Return sentences about displaced pods that run again or do not start; None without any."""
+    """Return sentences about displaced pods that run again or do not start.
+
+    Returns None if there are no such pods.
+    """
     back = _recovered(effect)
     awaited = {one.pod.key: one for one in effect.awaited_returns}
     late = [awaited[pod.key] for pod in back if pod.key in awaited]
