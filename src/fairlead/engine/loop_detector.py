@@ -4,18 +4,20 @@ The detector reads the records that the controllers send to the reporter. For ea
 reporter gets an additional record, and the cluster gets a warning event.
 
 A displacement is a preemption, or an eviction in favour of another pod. If one decision displaces
-several pods of a workload, such as the members of a gang, this is one displacement. Displacements
-form a graph of workloads. An edge leads from the workload that displaced pods to the workload whose
-pods were displaced. A cycle means wasted work. For example, a pod of A displaces a pod of B. The
-pod that replaces the pod of B displaces a pod of A, and so on. A breadth-first search finds the
-smallest cycle that a new displacement closes. A displacement within one workload closes no cycle.
-Such a displacement can happen after the value of a PriorityClass was raised. New pods of the
-workload then have a higher priority than old ones.
+several pods of a workload, such as the members of a gang, these count as one displacement.
+Displacements form a graph of workloads. An edge leads from the workload that displaced pods to the
+workload whose pods were displaced. A cycle means wasted work. For example, a pod of A displaces a
+pod of B. The pod that replaces the pod of B displaces a pod of A, and so on. A breadth-first search
+finds the smallest cycle that a new displacement closes. A displacement within one workload closes
+no cycle. It can happen after the value of a PriorityClass was raised: new pods of the workload then
+have a higher priority than its old pods.
 
-The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*).
-If the pods have a negative priority, the cluster gets no warning event about this.
-The detector also reports pods that were nominated WASTED_AFTER times in a row without using the
-nomination (*wasted*).
+A workload is *starving* if it was displaced more than STARVING_AFTER times. The detector reports
+starving workloads. If the pods of a starving workload have a negative priority, the cluster gets no
+warning event about the workload.
+
+A nomination is *wasted* if the pod does not use it. The detector reports a pod after WASTED_AFTER
+wasted nominations in a row.
 
 Memory is bounded: the oldest edges and counts are dropped first.
 """
@@ -158,10 +160,13 @@ class LoopDetector:
 def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
     """Return whether `record` is the 1st, 2nd, 4th, 8th, … of its kind about its workload or pod.
 
-    The `times` of such a record are 6, 11, 21, 41, … (starving) or 3, 6, 12, 24, … (wasted).
-    Warnings about every record would flood the cluster in two cases. Preemptions can displace
-    thousands of pods of a large workload, one after another. If the API server forbids the eviction
-    of a pod's victims, the pod can be nominated again and again without a pause.
+    The field `times` of such a record is 6, 11, 21, 41, … displacements of a starving workload, or
+    3, 6, 12, 24, … wasted nominations of a pod.
+
+    Warnings about every record would flood the cluster in two cases. First, preemptions can
+    displace thousands of pods of a large workload, one after another. Second, if the API server
+    forbids the eviction of a pod's victims, the pod can be nominated again and again without a
+    pause.
 
     Pods with a negative priority cause no warning: they exist to give way to other pods.
     """
@@ -239,9 +244,9 @@ class DisplacementGraph:
     def add(self, displacement: Displacement) -> Findings:
         """Record `displacement`; return the findings that result from it.
 
-        A cycle is reported when it is first closed, and each time that its number of repetitions
-        has doubled. A starving workload is reported each time that its number of displacements
-        exceeds a multiple of `starving_after`.
+        A cycle is reported when it is closed for the first time, and each time that its number of
+        repetitions has doubled. A starving workload is reported each time that its number of
+        displacements exceeds a multiple of `starving_after`.
         """
         cycle = self._find_cycle(displacement)
         self._remember(displacement)

@@ -526,10 +526,11 @@ class PodWorkers(Struct):
         return self._preempt(worker, decision.victims, now)
 
     def _admit_rejected(self, node: str, now: Instant) -> None:
-        """Admit each rejected pod that fits on `node` now, unless its rejection has been reported.
+        """Admit each pod on `node` that fits now and whose rejection is not reported yet.
 
-        A real kubelet would have reported the rejection immediately. A controller would have
-        replaced the pod, and the kubelet would now admit the replacement.
+        The pod stands for its replacement: a real kubelet would have reported the rejection
+        immediately, and a controller would have replaced the pod. The kubelet would now admit the
+        replacement.
         """
         if not self._rejected or not self.is_reporting(node):
             return
@@ -637,9 +638,10 @@ class PodWorkers(Struct):
     # --- resizes -------------------------------------------------------------------------------
 
     def unfinished_resizes(self) -> dict[str, str]:
-        """Return {key of a running pod whose resize is not carried out: why it is deferred}.
+        """Return the running pods with an unfinished resize, as {key: why the resize is deferred}.
 
-        The value is "" if the kubelet does not work and so has not decided about the resize.
+        The value is "" if the kubelet has not decided about the resize yet because it does not
+        work.
         """
         deferred = {
             key: worker.deferral.message
@@ -824,10 +826,11 @@ def _ready_by_annotation(pod: Pod, started_at: Instant) -> Instant | None:
 
 
 def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
-    """Return the last status patch of a pod that is removed, or [] if no controller reads it.
+    """Return the last status patch of a pod that is removed, or [] if nobody would read the patch.
 
-    Clients may read the last status of each pod, for example in a watch. If there are no clients,
-    the status is read only if finalizers keep the pod in the API.
+    On a cluster with clients, the patch is always returned, because a client may see the last
+    status in a watch. In a simulation without clients, it is returned if finalizers keep the pod in
+    the API.
     """
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
@@ -864,7 +867,7 @@ def _runs_again(before: Pod, after: Pod) -> bool:
 
 
 def _changes_resources(before: Pod, after: Pod) -> bool:
-    """Return whether the pod's containers have changed and the pod must now be resized.
+    """Return whether the pod's containers have changed and the pod now needs a resize.
 
     `before` and `after` are two successive versions of the pod; see `is_resize`.
     """
@@ -879,7 +882,7 @@ def _is_running(pod: Pod) -> bool:
 
 
 def _was_ready(worker: _PodWorker) -> bool:
-    """Return whether the pod has been ready, or would become ready without an interruption."""
+    """Return whether the pod has been ready, or would become ready if nothing interrupted it."""
     if worker.ready_at is not None:
         return True
     found = condition(worker.pod, "Ready")
@@ -889,8 +892,8 @@ def _was_ready(worker: _PodWorker) -> bool:
 def _is_pending_already(due: NextAct, pending: NextAct | None) -> bool:
     """Return whether `pending`, the act for which the pod waits, makes the act `due` unnecessary.
 
-    The result is True if the two are the same act at the same time. It is also True if both are
-    removals and `due` is later, because a removal is never postponed.
+    The result is True if `pending` is the same act as `due` and happens at the same time. It is
+    also True if both acts are removals and `due` is later, because a removal is never postponed.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:

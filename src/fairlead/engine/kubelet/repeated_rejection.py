@@ -44,14 +44,14 @@ class RepeatedRejections(Struct):
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 
     def pause_before(self, pod: Pod, now: Instant, delay: DurationNs) -> DurationNs:
-        """Record that `pod` is rejected at `now`; return the pause before the kubelet reports this.
+        """Record that `pod` is rejected at `now`; return how long the kubelet delays its report.
 
-        The kubelet reports the rejection at `now + delay` plus the pause. If the pod has no
-        controller, the pause is 0. The rejections of a controller's pods form a series, and the
-        pause of the first rejection is 0. The series ends when a pod of the controller is admitted.
-        The series also ends if the time since the report of its last rejection exceeds the duration
-        of the series. Such a long time shows that the controller does not replace rejected pods
-        immediately.
+        The result is called the pause: the kubelet reports the rejection at `now + delay` plus the
+        pause. If the pod has no controller, the pause is 0. The rejections of a controller's pods
+        form a series, and the pause of the first rejection is 0. The series ends when a pod of the
+        controller is admitted. The series also ends if more time has passed since its last report
+        than the series lasted. So much time shows that the controller does not replace rejected
+        pods immediately.
         """
         owner = controller_of(pod.metadata)
         if owner is None:

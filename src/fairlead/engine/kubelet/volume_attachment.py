@@ -59,7 +59,7 @@ class SingleNodeVolumes(Struct):
     def free_at(self, pod: Pod) -> Instant:
         """Return the time at which all volumes of `pod` are detached from lost nodes.
 
-        Returns 0 if none of them was attached to a lost node.
+        Returns 0 if no volume of `pod` was attached to a lost node.
         """
         if not self._detached_at:
             return 0
@@ -79,8 +79,8 @@ class SingleNodeVolumes(Struct):
     def attach_error(self, pod: Pod, now: Instant) -> RecordEvent:
         """Return the event about the first volume of `pod` that is attached to another node.
 
-        If `holder_of` returns a pod, this pod uses the volume. Otherwise, the volume is still
-        attached to a lost node.
+        If `holder_of` returns a pod, the event names this pod as the user of the volume. If
+        `holder_of` returns None, the volume is still attached to a lost node.
         """
         # upstream: reconciler.go: reportMultiAttachError; volume/types.go: GenerateMsg
         holder = self.holder_of(pod)

@@ -162,8 +162,8 @@ class NodeAffinity:
         """Return whether `event` adds a matching node, or changes a node so that it matches.
 
         After the change, the node must match both the pod's own affinity and addedAffinity. As in
-        upstream, the result is False if the node matched the pod's own affinity before the change,
-        even if it did not match addedAffinity before the change.
+        upstream, the state before the change is compared only with the pod's own affinity: if the
+        node matched this affinity before the change, the result is False.
         """
         old, new = event.old, event.new
         spec = pod.shape.spec

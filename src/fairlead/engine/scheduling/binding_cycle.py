@@ -127,8 +127,8 @@ class BindingCycles:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
         Returns the commands to send, or a refusal. If Permit makes the pod wait, or if PreBind
-        returns commands, `resume` continues the binding later. Set `only_bind` to run only Bind, if
-        Reserve, Permit and PreBind would do nothing for the pod.
+        returns commands, `resume` continues the binding later. If `only_bind` is set, only Bind
+        runs. Set it only if Reserve, Permit and PreBind would do nothing for the pod.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -151,7 +151,7 @@ class BindingCycles:
         Returns the commands of the PreBind plugins or, if there are none, the result of Bind. If a
         PreBind plugin refuses the pod, returns a BindingRefused.
 
-        `is_expected` is True if status.nominatedNodeName has already been set to the node.
+        `is_expected` is True if the pod's status.nominatedNodeName already names the chosen node.
         """
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[PodPreparation] = []
@@ -201,7 +201,7 @@ class BindingCycles:
 
     @property
     def has_waits(self) -> bool:
-        """Whether a pod waits for Permit or PreBind, or a canceled PreBind is not yet undone."""
+        """Whether a pod waits for Permit or PreBind, or a canceled PreBind must still be undone."""
         return bool(self._waiting.pods or self._preparing.works or self._canceled)
 
     def next_deadline(self) -> Instant | None:

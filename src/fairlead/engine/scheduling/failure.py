@@ -71,8 +71,8 @@ class FailureHandler:
 
         `tried` is the pod as it was when its attempt began at `started`. `is_binding` means that
         the binding cycle has failed. Returns the event and the status patch. If the pod already has
-        a node, returns only the event. If another pod with the same name has replaced it, returns
-        [].
+        a node, returns only the event. If another pod with the same name has replaced the pod,
+        returns [].
 
         upstream: schedule_one.go: handleSchedulingFailure
         """

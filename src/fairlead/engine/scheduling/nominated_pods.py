@@ -5,10 +5,10 @@ upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for
 Only *competing* pods count. Competing pods are other pods that are nominated to the node and have
 at least the priority of the pod. A verdict depends on the pod's priority and scheduling-relevant
 spec (its `Shape`), on the node, and on the pods nominated to the node. The verdict is cached until
-one of these changes. If a Filter plugin depends on other nodes, only the verdict of the Filters
-before it is cached. These are the *leading* Filters. All pods with the same spec and priority share
-the cached verdicts, except the verdict on a pod's nominated node. A pod's own nomination does not
-count for the pod itself, so this verdict is computed every time.
+one of these changes. If a Filter depends on other nodes, only the verdict of the Filters that run
+before this Filter is cached. They are called the *leading* Filters. All pods with the same spec and
+priority share the cached verdicts, except the verdict on a pod's nominated node. A pod's own
+nomination does not count for the pod itself, so this verdict is computed every time.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
@@ -109,8 +109,8 @@ class NominatedVerdicts:
         """Return the verdicts on all nodes, with competing nominated pods taken into account.
 
         Returns `plan.codes` itself if no competing pod is nominated. The plan must cover all rows
-        of the node table. The array is valid until the next `refresh`, and callers must not change
-        it.
+        of the node table. The returned array is valid until the next `refresh`. Callers must not
+        change the array.
         """
         codes, plan_codes, merged = self.codes, self.plan.codes, self._merged
         if (
@@ -148,14 +148,20 @@ class NominatedVerdicts:
 
 
 def only_fit(plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if it is the only Filter in this cycle that depends on pods."""
+    """Return NodeResourcesFit if no other Filter in this cycle depends on pods, otherwise None.
+
+    Also returns None if NodeResourcesFit itself does not run in this cycle.
+    """
     if plan.split.uncached_names <= state.skipped_filters.keys():
         return only_row_filter(plan)
     return None
 
 
 def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if it is the only Filter cached in `plan` that depends on pods."""
+    """Return NodeResourcesFit if it is the only Filter cached in `plan` that depends on pods.
+
+    Otherwise returns None.
+    """
     if len(plan.row_filters) != 1:
         return None
     plugin = original_of(plan.row_filters[0].plugin)
@@ -189,7 +195,7 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
 def _rejection_beside(
     rivals: Iterable[PodInfo], fit: NodeResourcesFit, pod: PodInfo, node: NodeInfo
 ) -> Status | None:
-    """Return why `pod` does not fit on `node` if `rivals` run there too; None if it fits.
+    """Return why `pod` does not fit on `node` if `rivals` run there too; None if `pod` fits.
 
     `rivals` are the competing pods that are nominated to `node`. Their only effect is that they use
     resources. So if `pod` fits beside the rivals, `pod` also fits without them.

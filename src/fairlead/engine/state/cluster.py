@@ -7,7 +7,7 @@
                                  +--forget--> (unknown)   +-- apply(bound by another scheduler)
 
 `apply` is the only entry point for observed changes. `assume` records a scheduling decision that
-the world has not confirmed yet, and `forget` undoes it. `changes` holds the changes of the last
+the API does not show yet, and `forget` undoes `assume`. `changes` holds the changes of the last
 call of `apply`, for controllers that react to them.
 """
 
@@ -92,7 +92,8 @@ class PodGroupChange(Struct, frozen=True):
 class PodsLoaded(Struct, frozen=True):
     """New pods that were loaded in bulk: `replicas` contains these pods, and each has a node.
 
-    `pods` maps the key of every pod in the cluster to its PodInfo, not only the pods in `replicas`.
+    `pods` maps keys to PodInfos. It contains all pods in the cluster, not only the pods in
+    `replicas`.
     """
 
     replicas: Replicas
@@ -411,7 +412,7 @@ class Cluster:
         """Return the number of pods that have a node, by `Shape` (the spec as scheduling reads it).
 
         Similar pods that were loaded in bulk (`Replicas`) may all be counted under the shape of one
-        of these pods. Their requests are equal.
+        of these pods. All these pods have equal requests.
         """
         found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
         for one, count in self.pods.group_sizes().items():

@@ -26,9 +26,9 @@ def read_only(column: npt.NDArray[Column]) -> npt.NDArray[Column]:
 
 
 class LabelColumn:
-    """The values of one node label on all rows.
+    """The values of one label, for the node at each row of the node table.
 
-    `ids[row]` is the id of the row's value, ABSENT if the node lacks the label; the array is
+    `ids[row]` is the id of the node's value, ABSENT if the node lacks the label. The array `ids` is
     read-only, because users' plugins get it. `values[id]` is the value. Ids are assigned in order
     of first use and never reused.
     """

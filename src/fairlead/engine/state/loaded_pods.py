@@ -133,9 +133,9 @@ class Representatives:
     """One PodInfo for each group of loaded pods, used for pods without a PodInfo of their own.
 
     The loaded pods of a group have the same namespace, labels, priority, requests and affinity
-    terms. Either all pods of the group have a start time, or no pod has. The same holds for
-    volumes. If a reader needs only these facts, it reads the group's PodInfo, and no PodInfos are
-    built for the single pods of the group.
+    terms. Either all pods of the group have a start time, or none of them has. Likewise, either all
+    of them have volumes, or none of them has. If a reader needs only these facts, it reads the
+    group's PodInfo, and no PodInfos are built for the single pods of the group.
     """
 
     def __init__(self) -> None:

@@ -329,7 +329,10 @@ class NodeTable:
         return list(info.pods.values())
 
     def _advance(self, *, labels: bool) -> None:
-        """Advance the epoch of nodes; if `labels` is set, also advance the epoch of node labels."""
+        """Record a change of nodes; set `labels` if the labels of a node may have changed.
+
+        The versions `pod_index.nodes` and, if `labels` is set, `pod_index.labels` are increased.
+        """
         self.pod_index.nodes.advance()
         if labels:
             self.pod_index.labels.advance()

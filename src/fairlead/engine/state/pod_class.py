@@ -51,8 +51,8 @@ class PodLocations:
     """The nodes of the pods of one class, or of the pods with one affinity term.
 
     `rows` maps the row of each node with such pods to the number of these pods on the node. Every
-    pod has at least the priority `lowest_priority`. This value is not raised when pods are removed.
-    `counters` are notified of every change.
+    pod has at least the priority `lowest_priority`. `lowest_priority` is not raised when pods are
+    removed. `counters` are notified of every change.
     """
 
     __slots__ = ("counters", "lowest_priority", "rows")

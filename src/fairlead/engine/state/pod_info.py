@@ -22,7 +22,7 @@ class PodInfo:
 
     `pod` is the Kubernetes object, and `key` is its `namespace/name`. `id` is the pod's uid. For a
     pod without a uid, `id` is the pod's key. `ref` is the pod's identity, for commands. `start` is
-    the time at which the pod started. `terminating` is True if its deletion was requested.
+    the time at which the pod started. `terminating` is True if the pod's deletion was requested.
     """
 
     __slots__ = (
@@ -42,7 +42,7 @@ class PodInfo:
     )
 
     def __init__(self, pod: Pod, shape: Shape, key: str = "") -> None:
-        """Compute the values for `pod`, which has the interned shape `shape`.
+        """Store `pod` and compute the other fields; `shape` is the Shape of the pod's spec.
 
         Pass the pod's `key` if it is known, so that all versions of the pod share one string.
         """

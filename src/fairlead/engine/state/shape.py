@@ -334,7 +334,7 @@ class _KnownKey(Struct, frozen=True, eq=False):
     key: _Key
 
     def of(self, pod: Pod) -> _Key | None:
-        """Return the key of the shape of `pod`; None if `self.key` does not determine it."""
+        """Return the key of the shape of `pod`; None if it cannot be derived from `self.key`."""
         before, spec = self.pod.spec, pod.spec
         if not (
             _have_equal_requests(before, spec)

@@ -178,7 +178,7 @@ class Adoption:
         return [*self._mismatch_event(owner, one), release]
 
     def _mismatch_event(self, owner: Adopter, child: Child) -> list[Command]:
-        """Return an event if `child` is a new pod, and the first one that `owner` does not select.
+        """Return an event if `child` is the first new pod of `owner` that `owner` does not select.
 
         A pod without a node counts as new. Users change the labels of pods later, for example to
         take a pod out of service.

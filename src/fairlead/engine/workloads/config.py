@@ -23,8 +23,8 @@ VOLUME_RESYNC_DEFAULT: Final = seconds(15)
 class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     """Settings of the workload controllers.
 
-    The backoff after a refused write is exponential. For writes of the pods of Jobs, its bounds are
-    fixed.
+    The backoff after a refused write is exponential. After refused writes of a Job's pods, the
+    bounds of the backoff are fixed.
     """
 
     # The least backoff after a refused write (ns).

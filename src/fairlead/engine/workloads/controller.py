@@ -217,7 +217,8 @@ class Workloads:
     def unreplaced_pods(self) -> Iterator[tuple[ObjectRef, list[Pod]]]:
         """Yield (reference, pods without a replacement) of each owner with an UnknownOwnerRule.
 
-        The state does not contain these owners. The list of pods may be empty.
+        An owner has an UnknownOwnerRule if the state does not contain the owner. The list of pods
+        may be empty.
         """
         for key, rule in self._pod_sets.rules.items():
             if is_unknown_owner(rule):
@@ -365,15 +366,13 @@ class Workloads:
     def _stop_replacing(self, one: ApiObject) -> None:
         """Stop replacing the pods of owners that have an UnknownOwnerRule.
 
-        If `one` is a Namespace, this concerns all such owners in the Namespace. Otherwise, only the
-        owner `one` is concerned: a custom resource, a Deployment, or a pod that no controller
-        replaces. Programs such as Flink and Spark make a Deployment or pod the owner of the pods
-        that they create.
-
-        `one` is deleted or being deleted. In a Namespace that is being deleted, the API server
-        refuses new pods. When an owner is deleted, the garbage collector deletes the owner's pods.
-        If this controller replaced these pods, the garbage collector would also delete the
-        replacements, and so on forever.
+        `one` is deleted or being deleted. If `one` is a Namespace, the method acts on all such
+        owners in the Namespace. If `one` is not a Namespace, it is itself the owner: a custom
+        resource, a Deployment, or a pod that no controller replaces. Programs such as Flink and
+        Spark make a Deployment or pod the owner of the pods that they create. In a Namespace that
+        is being deleted, the API server refuses new pods. When an owner is deleted, the garbage
+        collector deletes the owner's pods. If this controller replaced these pods, the garbage
+        collector would also delete the replacements, and so on forever.
         """
         sets = self._pod_sets
         if isinstance(one, Namespace):

@@ -54,7 +54,8 @@ class EvictionMode(Protocol):
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
         """Remove a ready or new node from the queue of `zone`; return the resulting writes.
 
-        When all evictions stop, the monitor calls this for every node, ready or not.
+        When all evictions stop, the monitor calls this method for every node, even for nodes that
+        are not ready.
         """
         ...
 

@@ -78,7 +78,7 @@ class _Timer(Struct, eq=False):
 
 
 class _Deletion(Struct):
-    """The deletion of a pod: it was sent and has no outcome yet, or it waits for its next try."""
+    """A deletion of a pod that was sent and has no outcome yet, or that waits for its next try."""
 
     command: DeleteObject
     node: str
@@ -106,12 +106,11 @@ class TaintEviction:
         *,
         is_taking_over: bool = False,
     ) -> None:
-        """`pods` may be shared with other controllers.
+        """Start without timers; `pods` may be shared with other controllers.
 
-        If `is_taking_over` is set, the first list of objects counts as already processed.
-
-        The timer of a pod in the list then begins when the pod and all NoExecute taints of its node
-        first existed together. Terminating pods in the list get no timer.
+        If `is_taking_over` is set, the first list of objects counts as already processed. The timer
+        of a pod in this list starts at the time since which the pod and all NoExecute taints of its
+        node have existed. Terminating pods in this list get no timer.
         """
         self._profile = profile
         self._reporter = reporter
@@ -304,8 +303,8 @@ class TaintEviction:
 def _causes(pod: Pod, taints: tuple[Taint, ...]) -> Sequence[Taint]:
     """Return those of `taints` that `pod` does not tolerate, or tolerates for a limited time.
 
-    If there are none, return `taints`: in some versions, a running timer goes on even if the pod
-    gets tolerations without a limit (`VersionProfile.cancels_when_endless`).
+    Returns all of `taints` if the pod tolerates all of them forever. In some versions, the pod's
+    running timer then goes on and may still evict the pod (`VersionProfile.cancels_when_endless`).
     """
     found = [one for one in taints if tolerated_s((one,), pod.spec.tolerations) is not ENDLESS]
     return found or taints

@@ -146,7 +146,8 @@ def caught_up(
 ) -> NodeHealth | None:
     """Return `health` as updated by the passes up to `last_pass`; None if `health` is None.
 
-    The only change that these passes found must be the renewal of the lease (`renewals`).
+    Call this function only if these passes found no change except renewals of the node's lease.
+    `renewals` are the times of these renewals.
     """
     if health is None or health.lease is None or renewals is None:
         return health

@@ -4,7 +4,7 @@ The Ready condition of these pods is set to False. Its reason and message do not
 Ready condition is missing or already False are left out.
 
 NotReadyMarker marks the pods of a node once, when the controller sets the node to Unknown.
-LateBoundPods marks pods that are bound to a node that is already not ready. Only the kubelet sets a
+LateBoundPods marks pods that are bound after their node became not ready. Only the kubelet sets a
 pod to ready again.
 
 upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady,
@@ -68,10 +68,9 @@ class NotReadyMarker:
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the NodeNotReady event for a pod, given the outcome of a command of `mark`.
 
-        There is no event in three cases: `outcome` belongs to a command that `mark` did not return,
-        the pod no longer exists, or the constructor's `reports` is False. If the command failed
-        although the pod exists, the event is returned nevertheless, and the pod's node is added to
-        `nodes_to_retry`.
+        Returns [] in three cases: `mark` did not return the command of `outcome`, the pod no longer
+        exists, or the constructor's `reports` is False. If the command failed although the pod
+        exists, the event is still returned, and the pod's node is added to `nodes_to_retry`.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):
@@ -97,7 +96,7 @@ DOUBLINGS_MAX: Final = WAIT_MAX.bit_length()
 
 
 class LateBoundPods:
-    """Marks pods that are bound to a node that is already not ready.
+    """Marks pods that are bound after their node became not ready.
 
     Uses the node health that the last monitor pass saved. Pods on nodes that no monitor pass has
     examined are ignored. A pod on a deleted node is checked again with exponential backoff, in case

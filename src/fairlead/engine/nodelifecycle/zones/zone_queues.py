@@ -213,11 +213,12 @@ class RateLimitedQueue:
     # --- the rate ------------------------------------------------------------------------------
 
     def swap_limiter(self, rate: float, never_rate: float, now: Instant) -> None:
-        """Change the rate to `rate`; a `rate` of 0 stops evictions.
+        """Change the rate of the queue to `rate`; a `rate` of 0 stops evictions.
 
-        If the current limiter already reports `rate`, it is kept. Otherwise it is replaced. A new
-        token bucket starts full if the old limiter has a token now, and empty if not. `never_rate`
-        is the rate that the new limiter reports if `rate` is 0.
+        If the current limiter already reports `rate`, it is kept. If not, a new limiter replaces
+        it. A new token bucket starts full if the old limiter has a token now. It starts empty if
+        the old limiter has no token. `never_rate` is the rate that the new limiter reports if
+        `rate` is 0.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):

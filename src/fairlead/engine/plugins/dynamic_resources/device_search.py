@@ -83,7 +83,7 @@ class SearchTooLongError(Exception):
 class _Outcome(Enum):
     """The outcome of a step of the search: a solution (DONE), or no solution (NONE, TOO_MANY).
 
-    TOO_MANY: the claim would exceed DEVICES_MAX.
+    TOO_MANY means that the claim would get more than DEVICES_MAX devices.
     """
 
     DONE = auto()
@@ -553,8 +553,8 @@ Constraint = AttributeMatch | DistinctAttribute
 def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:
     """Return the device's value of attribute `name`; None if the device lacks the attribute.
 
-    The device may list the attribute without the domain, if the domain in `name` is the name of its
-    driver.
+    The device may list the attribute without the domain, if the domain in `name` is the name of the
+    device's driver.
     """
     found = one.device.attributes.get(name)
     domain, _, own_name = name.partition("/")

@@ -225,7 +225,7 @@ class _ResourceRequests:
 
         `passing` are the requests of the init containers that terminate before later containers
         start. `self.mappings[first:]` are the mappings of these containers. A mapping to a request
-        in `passing` becomes a mapping to the largest. Returns None if `passing` is empty.
+        in `passing` becomes a mapping to the largest request. Returns None if `passing` is empty.
         """
         if not passing:
             return None

@@ -394,9 +394,10 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Return commands that deallocate a claim whose allocation made Filter reject nodes.
 
-        Of several such claims, the first one that no other pod uses is deallocated. Upstream picks
-        one of them at random. If there is no such claim, the commands delete the claim that an
-        earlier attempt created for the pod's extended resources, if any.
+        The claim must not be used by another pod. If there are several such claims, the first one
+        is deallocated; upstream picks one at random. If there is no such claim, the commands delete
+        the claim that an earlier attempt created for the pod's extended resources. If that claim
+        does not exist either, there are no commands.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -510,9 +511,9 @@ class DynamicResources:
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
         """Return the commands that write the pod's allocations and reservations.
 
-        If devices have binding conditions, the pod waits until these are True. Returns None if
-        there is nothing to write and no binding condition. Returns an ERROR status if a claim was
-        deleted or allocated elsewhere in the meantime.
+        If devices have binding conditions, the pod waits until the conditions are True. Returns
+        None if there is nothing to write and no binding condition. Returns an ERROR status if a
+        claim was deleted or allocated elsewhere in the meantime.
         """
         claims = state.find(_Claims)
         if claims is None:

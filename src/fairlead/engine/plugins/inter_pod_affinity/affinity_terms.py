@@ -41,8 +41,8 @@ class OwnTerms:
 
     `affinity` selects the pods that match all required affinity terms, and `attracted` counts them.
     `anti_affinity` holds (selector, topology key) of each required anti-affinity term. `repelled`
-    counts the pods that match such a term, once for each term that they match. `preferred` sums the
-    weights of the preferred terms that pods match.
+    counts the pods that match such a term; a pod counts once for each term that it matches.
+    `preferred` contains the sums of the weights of the preferred terms that pods match.
     """
 
     __slots__ = (
@@ -152,7 +152,7 @@ class NamespaceLabels:
 
 
 class _Match(Struct):
-    """The terms of placed pods that match one PodClass; `counts` counts the pods with these terms.
+    """The placed pods' terms that match one PodClass; `counts` counts the pods with these terms.
 
     `terms` is valid as long as the terms of the pod index have the version `term_version`, and the
     namespace labels have the version `namespace_version`.

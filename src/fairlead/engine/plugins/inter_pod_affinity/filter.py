@@ -10,8 +10,8 @@ A node is rejected in the following cases, which are checked in this order:
 upstream: interpodaffinity/filtering.go: Filter
 
 The result depends only on whether the count of each domain is positive. So most placements do not
-change the result. `CachedCodes` caches the results for all rows, and pods with the same terms reuse
-nearly all of them.
+change the result. `CachedCodes` caches the results for all nodes, and pods with the same terms
+reuse nearly all of these results.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ class IncomingPodTerms:
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the topology keys of the incoming pod's required terms that match `others`.
 
-        The first part contains the keys of affinity terms, the second part the keys of
-        anti-affinity terms. If an affinity term does not match, the first part is empty.
+        The first item of the result contains the keys of the affinity terms. It is empty if an
+        affinity term does not match. The second item contains the keys of the matching
+        anti-affinity terms.
         """
         known = self._known.get(others)
         if known is None:
@@ -124,20 +125,20 @@ class AffinityState:
         )
 
     def reach(self) -> frozenset[str] | None:
-        """Return the topology keys by which pods affect a node's verdict.
+        """Return the topology keys that determine which pods can affect the verdict on a node.
 
-        A pod affects the verdict on a node only if both are in the same domain of one of these
-        keys. Returns None if any pod may affect any node.
+        A pod affects the verdict on a node only if the pod and the node are in the same domain of
+        one of these keys. Returns None if any pod may affect any node.
         """
         if self.incoming.own.attracted.by_key:
             return None
         return frozenset((*self.repelled.keys, *self.existing.keys))
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """Return the live counts that this state reads; None once it has its own copies.
+        """Return the live counts that this state reads; None if the state has its own copies.
 
-        A clone has its own copies from the start. Any other state makes them when `move` first
-        changes a count.
+        A clone has its own copies from the start. Any other state makes its copies when `move`
+        changes a count for the first time.
         """
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source

@@ -160,13 +160,13 @@ class InterPodAffinity:
         return Verdicts(codes.take(rows, mode="wrap"), STATUSES)
 
     def reach(self, state: CycleState) -> frozenset[str] | None:
-        """Return the topology keys by which pods affect a node's verdict.
+        """Return the topology keys that determine which pods can affect the verdict on a node.
 
-        A pod affects the verdict on a node only if both are in the same domain of one of these
-        keys. Returns None if the incoming pod has required affinity, because then any pod in the
-        cluster can affect the verdict. The reason is a rule for an incoming pod that matches its
-        own affinity. As long as no topology domain in the cluster has a matching pod, such an
-        incoming pod fits every node with the topology keys.
+        A pod affects the verdict on a node only if the pod and the node are in the same domain of
+        one of these keys. Returns None if the incoming pod has required affinity, because then any
+        pod in the cluster can affect the verdict. The reason is a rule for an incoming pod that
+        matches its own affinity. As long as no topology domain in the cluster has a matching pod,
+        such an incoming pod fits every node with the topology keys.
         """
         return state.read(AffinityState).reach()
 
@@ -200,7 +200,10 @@ class InterPodAffinity:
         return not self._attracting.counts_for(self._pod_index.pod_class_of(pod)).pods()
 
     def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
-        """Return two sums of weights by domain: for the pod's terms and for placed pods' terms."""
+        """Return two sums of weights per domain.
+
+        The first sum is over the terms of `pod`, the second sum is over the terms of placed pods.
+        """
         existing = self._none
         if self._pod_index.attracting:
             existing = self._attracting.counts_for(self._pod_index.pod_class_of(pod))

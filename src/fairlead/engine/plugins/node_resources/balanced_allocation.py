@@ -79,7 +79,10 @@ class NodeResourcesBalancedAllocation:
         return np.where((offered > 0).all(axis=0), scores, 75) if table.unusual else scores
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return the node's score for each of `shapes`; None if the node lacks cpu or memory."""
+        """Return the node's score for each pod spec in `shapes`.
+
+        Returns None if the node lacks cpu or memory.
+        """
         node, at = table.at(row), slice(row, row + 1)
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:

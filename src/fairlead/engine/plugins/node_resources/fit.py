@@ -139,7 +139,10 @@ class NodeResourcesFit:
         return codes + 1, [SUCCESS, *statuses]
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
-        """Return, for each of `shapes`, whether it fits the node at `row`; None if all fit."""
+        """Return, for each pod spec in `shapes`, whether its pods fit the node at `row`.
+
+        Returns None if the pods of all specs fit.
+        """
         node, wanted = table.at(row), shapes.wanted
         if len(node.pods) < node.allowed_pods and all(
             amount <= node.free_of(column) for column, amount in enumerate(shapes.largest)
@@ -190,8 +193,8 @@ class NodeResourcesFit:
     ) -> tuple[tuple[int, ...], list[int]]:
         """Return the free amounts on `node` after some pods leave, and `pod` and others arrive.
 
-        `removed` maps a `Shape` to the number of pods of this shape that leave. `pod` and the pods
-        in `added` arrive.
+        `removed` maps a pod spec (`Shape`) to the number of pods with this spec that leave. `pod`
+        and the pods in `added` arrive.
 
         Returns (columns, free amounts). The columns are those of the resources that `pod` requests
         and this plugin checks. If an amount is negative, `pod` does not fit. The number of pods is
@@ -293,7 +296,7 @@ class NodeResourcesFit:
     def _is_provided_by(self, pod: PodInfo, old: object, new: DeviceClass) -> bool:
         """Return whether `new`, unlike `old`, is mapped to a resource that the pod requests.
 
-        If `old` is not a DeviceClass, `new` was added.
+        If `old` is not a DeviceClass, the DeviceClass `new` was added.
 
         upstream: isSchedulableAfterDeviceClassEvent
         """

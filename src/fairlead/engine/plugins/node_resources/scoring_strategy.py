@@ -63,9 +63,9 @@ class Strategy(Protocol):
         ...
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return the score of the node at `row` for each of `shapes`.
+        """Return the score of the node at `row` for each pod spec in `shapes`.
 
-        Returns None if `score` must be called for each shape instead.
+        Returns None if `score` must be called for each pod spec instead.
         """
         ...
 
@@ -224,7 +224,7 @@ class LeastAllocatedCpuMemory:
         return total
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return the score of the node at `row` for each of `shapes`.
+        """Return the score of the node at `row` for each pod spec in `shapes`.
 
         Returns None if the node is one of the table's `unusual` nodes.
         """

@@ -69,10 +69,10 @@ EVENTS: Final = frozenset(
 
 
 class _Scope(Struct, frozen=True):
-    """The facts of a `Shape` that the counts of its pods depend on.
+    """The parts of a pod spec (`Shape`) that determine which counts its pods use.
 
     `key` encodes the constraints, nodeSelector, node affinity and tolerations. `actions` are the
-    whenUnsatisfiable of the constraints. `match_label_keys` are the matchLabelKeys of all
+    whenUnsatisfiable values of the constraints. `match_label_keys` are the matchLabelKeys of all
     constraints.
     """
 
@@ -196,11 +196,12 @@ class PodTopologySpread:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return how the removal of pods can change the verdicts.
 
-        The removal of a pod changes the verdict on its node only if a constraint selects the pod.
-        The removal can change the verdict from rejection to acceptance, but not the other way
-        round. The reason: the removal lowers the count of the domain of the node. It lowers the
-        lowest of the counts of all domains by the same amount at most. So the difference of the two
-        counts, which is compared with maxSkew, never grows.
+        If no constraint selects a removed pod, the removal does not change the verdict on the pod's
+        node. If a constraint selects the pod, the removal can change this verdict from rejection to
+        acceptance, but not the other way round. The reason is that maxSkew limits the difference
+        between the count of the node's domain and the lowest count. The removal lowers the first of
+        these counts, and it lowers the lowest count by at most the same amount. So the difference
+        never grows.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index)]

@@ -71,7 +71,7 @@ class SpreadScoreState:
         return _rounded(total)
 
     def normalize(self, raw: Scores) -> Scores:
-        """Scale `raw`: the lowest becomes 100 and the highest becomes 100 × lowest ÷ highest.
+        """Scale `raw`: the lowest score becomes 100, the highest becomes 100 × lowest ÷ highest.
 
         Nodes that lack a required topology key get 0. The scores of such nodes do not affect the
         lowest and the highest score.

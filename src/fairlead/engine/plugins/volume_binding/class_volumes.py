@@ -80,10 +80,11 @@ class ClassVolumes:
     # --- selection -------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
-        """Return, for each row, the position of the smallest free volume that fits `claim`.
+        """Return, for the node at each row, the smallest free volume that fits `claim`.
 
-        The position is an index into `volumes`, or NONE if no volume fits. `taken` contains the
-        results for other claims of the pod. Their volumes are not chosen again on the same row.
+        A volume is given by its index in `volumes`; NONE means that no volume fits. `taken`
+        contains the results for other claims of the pod. A volume that is taken on a row is not
+        chosen again on this row.
         """
         if not self.volumes:
             return np.full(self._table.capacity, NONE, np.int64)

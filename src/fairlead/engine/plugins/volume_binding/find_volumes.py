@@ -90,9 +90,10 @@ class VolumeFinder:
     # --- bound claims ----------------------------------------------------------------------
 
     def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
-        """Return flags for the nodes on which a bound claim's volume is missing or out of reach.
+        """Return flags for the node at each row: why it cannot use the volumes of bound claims.
 
-        Returns None if all nodes fit.
+        The flag is 0 if the node can use all these volumes. A volume may be missing, or the node
+        may be unable to reach the volume. Returns None if every node can use the volumes.
         """
         flags: Flags | None = None
         for claim in claims:
@@ -137,9 +138,9 @@ class VolumeFinder:
     # --- delayed claims ----------------------------------------------------------------------
 
     def _is_selected_node(self, with_selected_node: list[PersistentVolumeClaim]) -> Mask:
-        """Return, for each row, whether its node was chosen for all claims in `with_selected_node`.
+        """Return, for the node at each row, whether it was chosen for all of `with_selected_node`.
 
-        The claims are waiting to be provisioned for the chosen node.
+        `with_selected_node` are claims that wait to be provisioned for a chosen node.
         """
         fits = np.ones(self._table.capacity, np.bool_)
         for claim in with_selected_node:

@@ -64,7 +64,7 @@ def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
 
 
 def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
-    """Return, for each row, whether `selector` matches the node.
+    """Return, for the node at each row, whether `selector` matches its labels.
 
     An empty selector matches every node.
     """
@@ -82,7 +82,7 @@ def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
 
 
 def topology_mask(terms: tuple[TopologySelectorTerm, ...], table: NodeTable) -> Mask:
-    """Return, for each row, whether one of `terms` matches the node.
+    """Return, for the node at each row, whether one of `terms` matches its labels.
 
     If there are no terms, every node matches. An empty term matches no node.
 

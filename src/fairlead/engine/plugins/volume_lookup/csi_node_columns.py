@@ -30,13 +30,16 @@ class CSINodeColumns:
         self._migrated: dict[str, Bools] = {}
 
     def limits(self, driver: str) -> Ints | None:
-        """Return the limit of `driver` on each row (or NO_LIMIT); None if no row has a limit."""
+        """Return the limit of `driver` for the node at each row; None if no node has a limit.
+
+        The entry NO_LIMIT means that the node has no limit.
+        """
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Return, for each row, whether the in-tree `plugin` is migrated to CSI.
+        """Return, for the node at each row, whether the in-tree `plugin` is migrated to CSI.
 
-        Returns None if it is migrated on no row.
+        Returns None if the plugin is not migrated on any node.
         """
         return self._migrated.get(plugin)
 

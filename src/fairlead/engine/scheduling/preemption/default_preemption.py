@@ -234,8 +234,8 @@ def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
 def no_candidates(nodes: int, refusals: Sequence[tuple[Status, int]]) -> str:
     """Return the message for a search without candidates, such as `preemption: 0/5 nodes are …`.
 
-    `refusals` has the number of nodes for each reason that the dry runs gave. The rest of the
-    `nodes` count as NOT_HELPFUL.
+    `refusals` has the number of nodes for each reason that the dry runs gave. The remaining nodes
+    count as NOT_HELPFUL.
     """
     rest = nodes - sum([count for _, count in refusals])
     counts = (*refusals, (NOT_HELPFUL, rest)) if rest else refusals

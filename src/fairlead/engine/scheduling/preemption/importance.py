@@ -4,8 +4,8 @@ The search for victims (`victims`) first reprieves the pods that a disruption bu
 then the other pods. Within both groups, it begins with the most important pod. Three functions do
 not call `importance`, but contain the same order (priority, start, pod key):
 `victims._least_important`, `victim_columns._by_importance` and `VictimColumns._fill_loaded`. Change
-these functions together with `importance`. They are used only if no plugin defines another order
-(`policy_of`).
+these functions together with `importance`. If a plugin defines another order (`policy_of`), the
+three functions are not used.
 """
 
 from __future__ import annotations

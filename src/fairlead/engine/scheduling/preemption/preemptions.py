@@ -29,7 +29,7 @@ class Execution(Protocol):
     """Protocol for one preemption in progress, such as `PreemptionExecution`.
 
     If `is_synchronous` is set, the preemptor's scheduling cycle does not end before the preemption
-    is done. If `failed` is set at that time, the preemptor is not nominated.
+    is done. If `failed` is set when the preemption is done, the preemptor is not nominated.
     """
 
     is_synchronous: ClassVar[bool]
@@ -130,7 +130,10 @@ class Preemptions:
         return [], []
 
     def _end_if_done(self, key: str, execution: Execution) -> list[PodInfo]:
-        """Remove `execution` if it is done; return the preemptor if it must be retried now."""
+        """Remove `execution` if it is done; return the preemptor if it must be retried now.
+
+        The result is a list, which is empty if the preemptor need not be retried.
+        """
         if not execution.is_done:
             return []
         del self._by_preemptor[key]

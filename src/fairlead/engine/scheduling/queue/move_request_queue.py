@@ -1,13 +1,13 @@
 """MoveRequestQueue: the scheduling queue of versions without queueing hints, such as 1.19.
 
 An event that may make pods schedulable is a *move request*. A move request moves all unschedulable
-pods to the active or backoff queue, whichever plugin rejected them. Exception: the event is about a
-pod with a node. Then the request moves only the unschedulable pods that have a required pod
-affinity term that matches this pod. If there was a move request since the last pop, a failed pod
-goes to the backoff queue. Otherwise it goes to the unschedulable pool, even after an error. An
-updated pod becomes active immediately if it was backing off or in flight, or if more than its
-status changed.
-upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
+pods to the active or backoff queue, whichever plugin rejected them. But if the event is about a pod
+with a node, the request moves only the unschedulable pods that have a required pod affinity term
+that matches this pod. If there was a move request since the last pop, a failed pod goes to the
+backoff queue. If there was no move request, a failed pod goes to the unschedulable pool, even if it
+failed with an error. An updated pod becomes active immediately if it was backing off or in flight,
+or if more than its status changed. upstream: v1.19 internal/queue/scheduling_queue.go,
+eventhandlers.go
 """
 
 from __future__ import annotations

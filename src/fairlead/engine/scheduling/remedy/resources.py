@@ -128,7 +128,7 @@ def _requested(container: Container, name: str) -> int:
 
 
 def _overhead(pod: Pod, name: str) -> int:
-    """Return the part of the pod's request that its RuntimeClass adds and nobody can lower."""
+    """Return the amount that the pod's RuntimeClass adds to the request; it cannot be lowered."""
     return _amount(pod.spec.overhead, name)
 
 

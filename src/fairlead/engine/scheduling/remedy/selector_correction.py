@@ -1,10 +1,14 @@
 """find_correction: the pod with corrected typing errors in its nodeSelector and node affinity.
 
-A requirement counts as a typing error only if no node meets it, and exactly one label of the nodes
-differs so little that the difference may be a typing error (`is_misspelling`):
+A requirement counts as a typing error only if no node meets it, and the labels of the nodes offer
+exactly one correction. Two texts are similar if they may differ by a typing error
+(`is_misspelling`):
 
-    if nodes have the label's key, exactly one of its values is similar to the required value
-    otherwise, exactly one key is similar, and with this key some node meets the requirement
+    some nodes have the required key    exactly one value of this key is similar to the required
+                                        value; the correction is this value
+    no node has the required key        exactly one key is similar to the required key, and some
+                                        node would meet the requirement with this key; the
+                                        correction is this key
 """
 
 from __future__ import annotations
@@ -69,7 +73,7 @@ class SelectorCorrection(Struct, frozen=True):
 def find_correction(
     pod: Pod, nodes: Iterable[Node], kept_selector: Labels
 ) -> SelectorCorrection | None:
-    """Return the correction of the typing errors of `pod`, with which it matches some node.
+    """Return the correction of typing errors with which `pod` matches at least one node.
 
     Returns None if `pod` matches one of `nodes` already. Also returns None for the pod of a
     DaemonSet, and for any other pod whose affinity names a node (matchFields). The entries of

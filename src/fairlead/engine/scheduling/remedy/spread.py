@@ -60,11 +60,11 @@ def propose_for_spread(
 
 
 def _fewer_domains(framework: Framework, constraint: TopologySpreadConstraint) -> Iterable[int]:
-    """Return up to _FEWER_DOMAINS_MAX lower values of minDomains, highest first.
+    """Return values below the current minDomains, highest first, at most _FEWER_DOMAINS_MAX.
 
-    Values above the number of domains have the same effect as the current value, so they are left
-    out. There are several values to try: the number of domains that count for the pod can be lower,
-    for example because of its node affinity.
+    Values above the number of domains in the cluster are left out, because they have the same
+    effect as the current value. More than one value is returned, because some domains may not count
+    for the pod, for example because of its node affinity.
     """
     present = constraint.min_domains or 1
     if present == 1:

@@ -85,8 +85,8 @@ class AnchorIndex(Generic[Entry]):
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
         """Return the entries that may match `labels`.
 
-        Entries without an anchor come first. For each label in `labels`, the entries follow whose
-        anchor is this label.
+        Entries without an anchor come first. After them come, for each label in `labels`, the
+        entries whose anchor is this label.
         """
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():

@@ -117,7 +117,7 @@ def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
 def nodes_without_pod(
     owner: Json, nodes: Iterable[Node], occupied: Container[str]
 ) -> Iterator[str]:
-    """Yield the names of `nodes` on which the DaemonSet `owner` has to create a pod, sorted.
+    """Yield the sorted names of those `nodes` on which the DaemonSet `owner` must create a pod.
 
     `occupied` are the names of the nodes that already have a pod of the DaemonSet. Yields nothing
     if the DaemonSet is being deleted, or if its template is not valid.
@@ -219,7 +219,7 @@ class DaemonSetRule:
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return the plan for the pods of the node `slot`, or of all nodes if `slot` is None.
+        """Return the pods to create and delete on the node `slot`, or on all nodes if it is None.
 
         If `slot` is None and no node needs a change, return the next step of a rolling update.
         """

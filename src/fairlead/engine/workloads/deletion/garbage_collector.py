@@ -14,8 +14,8 @@ foreground. One rule breaks the circle. A dependent no longer blocks its owners 
 dependents is already being deleted in the foreground.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up. If the owner does not
-exist, its dependents are collected. Differs from upstream: if `looks_up_owners` is not set, as in a
-simulation, an owner that was never observed counts as existing. The reason is that a dump seldom
+exist, its dependents are collected. Unlike in upstream, an owner that was never observed counts as
+existing if `looks_up_owners` is not set, as in a simulation. The reason is that a dump seldom
 contains all owners.
 
 A cluster-scoped object cannot have an owner in a namespace. If an owner reference of the object
@@ -506,7 +506,11 @@ def _refs_of(alike: _LoadedObjects) -> Iterable[ObjectRef]:
 
 
 def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:
-    """Return the keys of the owners of an object: the uid, or a path if the uid is unknown."""
+    """Return a key for each owner of an object.
+
+    The key is the owner's uid. If the uid is unknown, the key is made of the owner's kind,
+    namespace and name.
+    """
     return tuple(
         one.uid or owner_key(owner_kind(one), meta.namespace, one.name, "")
         for one in meta.owner_references
@@ -514,9 +518,10 @@ def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:
 
 
 def _can_own(owner: ObjectRef, key: str, dependent: _Dependent) -> bool:
-    """Return whether `owner`, which has this key, can own `dependent`.
+    """Return whether `owner` can own `dependent`; `key` is the key of `owner`.
 
-    A namespaced object owns no cluster-scoped object. An owner reference names a kind, too.
+    A namespaced object cannot own a cluster-scoped object. The owner reference of `dependent` must
+    also name the kind of `owner`.
 
     upstream: garbagecollector.go: isDangling, which reads the owner by kind, name and uid;
     namespacedOwnerOfClusterScopedObjectErr
@@ -526,7 +531,7 @@ def _can_own(owner: ObjectRef, key: str, dependent: _Dependent) -> bool:
 
 
 def _names_kind(owner: ObjectRef, key: str, dependent: _Dependent) -> bool:
-    """Return whether the reference of `dependent` to this key names the kind of `owner`."""
+    """Return whether `dependent` has a reference to the owner `key` that names the owner's kind."""
     kind = owner.kind.partition(".")[0]  # the kind of a custom resource is followed by its group
     owners = zip(dependent.owners, dependent.keys, strict=True)
     return any(one.kind == kind for one, own_key in owners if own_key == key)

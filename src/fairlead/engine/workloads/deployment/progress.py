@@ -184,7 +184,7 @@ class _Conditions:
         """Set the condition of type `condition_type`.
 
         By default, a condition that already has this status and reason stays unchanged. If `again`
-        is set, this condition is also set.
+        is set, even such a condition is written again.
         """
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)

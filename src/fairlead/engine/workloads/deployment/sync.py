@@ -96,10 +96,10 @@ class RolloutSync(Struct, frozen=True):
         return [*self.output.not_created(rollout, note, now), event]
 
     def collided(self, rollout: Rollout, name: str) -> list[Command]:
-        """Report that the name of the new ReplicaSet is taken; `name` is this name.
+        """Report that `name`, the name of the new ReplicaSet, is taken.
 
-        If the ReplicaSet with this name belongs to the Deployment, something has changed its
-        template. The first time, an event says so; upstream has no such event.
+        If the ReplicaSet with this name belongs to the Deployment, something has changed the
+        template of the ReplicaSet. An event reports this change once; upstream has no such event.
         """
         is_own = any(one.metadata.name == name for one in rollout.replica_sets.values())
         commands: list[Command] = []
@@ -177,7 +177,7 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
     """Return whether the Deployment is paused, or has a new number of replicas (`is_scaling`).
 
-    If so, this sync rolls nothing out.
+    In both cases, this sync does not continue the rollout.
     """
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec

@@ -67,7 +67,7 @@ class BudgetStatus(Struct, frozen=True):
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:
-        """Return whether `budget.status` already has these values, for the current generation.
+        """Return whether `budget.status` already equals this status, for the current generation.
 
         The eviction API refuses evictions while the status belongs to an older generation.
         """

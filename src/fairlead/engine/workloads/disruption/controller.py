@@ -132,7 +132,8 @@ class Disruption:
     def handle_readiness(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Count `pod` for the budgets that select it; return the resulting writes.
 
-        DisruptionTarget and the number of active pods are the same as before.
+        Call this method only if neither the pod's DisruptionTarget condition nor the number of
+        active pods has changed.
         """
         changed = self._namespace(pod.metadata.namespace).observe_pod(pod)
         return self._react(pod, changed, now) if changed else ()

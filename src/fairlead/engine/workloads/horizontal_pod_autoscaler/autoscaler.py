@@ -181,8 +181,8 @@ class Autoscaler:
         The write is a scale patch or a status write. If nothing changes, no write is returned.
 
         The function `register` takes the target's pod selector. `register` stores the pod selector
-        in `selector` of this autoscaler and the selected pods in `pods`, and returns another
-        function. This function returns the keys of all autoscalers that select any of these pods.
+        in `selector` of this autoscaler, and the selected pods in `pods`. The result of `register`
+        is a function that returns the keys of all autoscalers that select any of these pods.
         """
         self._recall_skipped(now)
         self._last_sync, self.due = now, now + self.config.sync_period
@@ -392,11 +392,12 @@ class Autoscaler:
     def _syncs_in_state(
         self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
     ) -> int:
-        """Return for how many consecutive syncs from the time `at` on `_state` returns `state`.
+        """Return the number of consecutive syncs with the given state, beginning at the time `at`.
 
-        `_state` must return `state` for the sync at `at`, which is always counted. A metric expires
-        at `expiry`. Syncs at or after this time are not counted. The result is at most `limit`. The
-        result may be too low, because syncs that are not counted may have the same state.
+        The state of a sync is the result of `_state`. The sync at `at` must have the state `state`,
+        and is always counted. A metric expires at `expiry`. Later syncs are not counted if they are
+        at or after `expiry`. The result is at most `limit`. The result may be too low, because
+        syncs that are not counted may have the same state.
         """
         if len(self._metrics) != 1:
             return 1
@@ -518,7 +519,7 @@ def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evalua
 
 
 def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
-    """Return the field `replicas` of the result of `_evaluate`, called with the same arguments.
+    """Return the `replicas` that `_evaluate` would return for the same arguments.
 
     This function is faster than `_evaluate`, because it does not build the statuses.
     """

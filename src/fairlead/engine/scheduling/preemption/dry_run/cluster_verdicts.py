@@ -137,8 +137,8 @@ class ClusterVerdicts(Struct, frozen=True):
 def _may_be_at(effect: RemovalEffect, capacity: int, priority: int) -> Mask:
     """Return, for each row, whether the node may have pods below `priority` that `effect` concerns.
 
-    Most constraints select only pods of the preemptor's own workload. These pods have the
-    preemptor's priority, not a lower one, so the result is False for all rows.
+    Usually, the result is False for all rows. The reason is that most constraints select only pods
+    of the preemptor's own workload, and these pods have the preemptor's priority, not a lower one.
     """
     if effect.locations is None:
         return np.ones(capacity, np.bool_)

@@ -114,8 +114,9 @@ class _CachedResults:
 class _LowestPriorities:
     """The lowest priority of the pods on each node.
 
-    If a node or its pods have changed, the priority is recomputed when it is next read. For
-    example, nobody reads the priorities of failed nodes, from which pods are evicted.
+    If a node or its pods have changed, the node's lowest priority is recomputed only when it is
+    read. This saves work: for example, the priorities of failed nodes, from which pods are evicted,
+    are not read.
     """
 
     def __init__(self, victims: VictimColumns) -> None:
@@ -154,10 +155,10 @@ class _LowestPriorities:
         self._labels = labels
 
     def _start(self, table: NodeTable) -> None:
-        """Replace `_column`.
+        """Fill `_column` anew, with one entry for each row of the node table.
 
-        Usually, the columns of `_victims` contain the lowest priorities of all rows. For a small
-        cluster, or if the columns would take too much memory, all rows are marked as stale.
+        Usually, the lowest priorities are read from the columns of `_victims`. If the cluster is
+        small, or if these columns would take too much memory, all rows are marked as stale instead.
         """
         is_known = table.count >= _COLUMNS_FROM and self._victims.refresh()
         if is_known:

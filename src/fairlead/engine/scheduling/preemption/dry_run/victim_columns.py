@@ -122,7 +122,7 @@ class VictimColumns:
         return True
 
     def lowest_priorities(self) -> Ints:
-        """Return the lowest priority of the pods on each row, NO_POD if there are none.
+        """Return the lowest priority of the pods on the node at each row; NO_POD if it has no pods.
 
         Call `refresh` first.
         """
@@ -290,7 +290,7 @@ class VictimColumns:
         return [table[:, i].take(kind) for i in range(len(wanted))]
 
     def _rated(self, rows: Rows, priority: Ints, lost: Mask) -> Mapping[CandidateRule, Ints]:
-        """Return the costs of `rows` under each rule if the pods marked in `lost` are removed."""
+        """Return the costs of the nodes at `rows` under each rule; `lost` marks the victims."""
         highest: Ints = np.where(lost, priority, _LOWEST).max(axis=0, initial=_LOWEST)
         number: Ints = lost.sum(axis=0)
         total: Ints = np.where(lost, priority, 0).sum(axis=0) + number * _PER_VICTIM
@@ -346,7 +346,7 @@ def can_rate(policy: PreemptionPolicy) -> bool:
 
 
 def guarded_rows(table: NodeTable, budgets: DisruptionBudgets) -> Mask:
-    """Return, for each row, whether removing pods of the node may violate one of `budgets`.
+    """Return, for the node at each row, whether removing its pods may violate one of `budgets`.
 
     A budget that selects n pods on the node cannot be violated if it allows at least n disruptions.
     """

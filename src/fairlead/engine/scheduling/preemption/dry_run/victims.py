@@ -103,11 +103,11 @@ def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depe
 ) -> Candidate | Status:
     """Return the result of `select_victims_on_node`, computed without a trial.
 
-    All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
-    resources, and reprieving it takes them again. `rivals` are the competing pods that are
-    nominated to the node. The rivals count as placed pods. A trial also checks the node without the
-    rivals. This function need not, because a preemptor that fits beside the rivals also fits
-    without them.
+    All Filters except `fit` must accept the node or be skipped. So the only effect of removing a
+    pod is that its resources become free. `rivals` are the competing pods that are nominated to the
+    node. The rivals count as placed pods. A trial also checks whether the preemptor fits on the
+    node without the rivals. Here, this check is not needed, because a preemptor that fits beside
+    the rivals also fits without them.
 
     `loaded` describes pods that were loaded in bulk and do not have a PodInfo yet. Usually,
     PodInfos are made for all pods of lower priority. But only the victims get PodInfos if the
