@@ -1,9 +1,9 @@
 """SingleNodeVolumes: delays pods whose volume is still attached to another node.
 
-Some volumes are attached to one node at a time. These volumes have access modes, but neither
-ReadWriteMany nor ReadOnlyMany. While a started pod uses such a volume on one node, a new pod that
-uses it on another node does not start. How long the new pod waits depends on the state of the old
-pod or its node:
+Some volumes can be attached to only one node at a time: the volumes that have access modes, but
+neither ReadWriteMany nor ReadOnlyMany. While a started pod uses such a volume on one node, a new
+pod that uses it on another node does not start. How long the new pod waits depends on the state of
+the old pod or its node:
 
     terminating    the new pod starts when the old pod has stopped
     unresponsive   the old pod exists until its node returns or is deleted, so the new pod waits

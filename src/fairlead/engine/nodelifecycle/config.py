@@ -32,13 +32,13 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
     If both `taint_based_evictions` and `enable_taint_manager` are True, the pods of a not-ready
-    node stay as long as their tolerations allow (`TaintEviction`). Otherwise, when
-    `pod_eviction_timeout` has expired for a node, its pods are deleted at the zone's rate
+    node stay as long as their tolerations allow (`TaintEviction`). If one of the two is False, the
+    pods of a not-ready node are deleted at the zone's rate after `pod_eviction_timeout`
     (`PodEvictionMode`).
 
     The rate of a partially disrupted zone (`zone_state.eviction_rate`) is
     `secondary_node_eviction_rate` if the zone has more than `large_cluster_size_threshold` nodes.
-    Otherwise the evictions of such a zone stop.
+    If the zone has fewer nodes, its evictions stop.
     """
 
     profile: VersionProfile = V1_36

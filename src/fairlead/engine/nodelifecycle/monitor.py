@@ -6,11 +6,11 @@
     3 assess       the zone states; stop or resume evictions, or change their rates
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
-not ready immediately. Its conditions are not written if Ready changes before the write is sent.
-After the conditions have been written, a node whose Ready was True before gets the event
-NodeNotReady. Its pods are then marked not ready. The eviction mode (`eviction.mode`) adds a
-NoExecute taint to a node that is not ready. If taint-based evictions are off, the eviction mode
-deletes the pods of the node instead.
+not ready immediately. The conditions of the node are not written if Ready changes before the write
+is sent. After the conditions have been written, a node whose Ready was True before gets the event
+NodeNotReady, and the pods of the node are marked not ready. The eviction mode (`eviction.mode`)
+adds a NoExecute taint to a node that is not ready. If taint-based evictions are off, the eviction
+mode deletes the pods of the node instead.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption

@@ -56,9 +56,9 @@ Decision = Placement | Failure
 def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
     """Return `failure` as it is reported for a pod that was deleted during its cycle.
 
-    If `failure` has no `rejections`, it is returned unchanged. Otherwise, the returned Failure
-    evicts no pods and keeps the pod's nomination. If `names_preemption` is set, the message of the
-    Failure says that preemption could not read the pod any more.
+    If `failure` has no `rejections`, it is returned unchanged. If `failure` has `rejections`, the
+    returned Failure evicts no pods and keeps the pod's nomination. If `names_preemption` is set,
+    the message of the Failure says that preemption could not read the pod any more.
 
     upstream: framework/preemption/preemption.go: Preempt
     """

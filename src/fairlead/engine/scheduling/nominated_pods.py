@@ -197,8 +197,8 @@ def _rejection_beside(
 ) -> Status | None:
     """Return why `pod` does not fit on `node` if `rivals` run there too; None if `pod` fits.
 
-    `rivals` are the competing pods that are nominated to `node`. Their only effect is that they use
-    resources. So if `pod` fits beside the rivals, `pod` also fits without them.
+    `rivals` are the competing pods that are nominated to `node`. The only effect of the rivals is
+    that they use resources. So if `pod` fits beside the rivals, `pod` also fits without the rivals.
     """
     there = node.pods
     return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)

@@ -1,7 +1,7 @@
 """Marks the pods on not-ready nodes as not ready.
 
-The Ready condition of these pods is set to False. Its reason and message do not change. Pods whose
-Ready condition is missing or already False are left out.
+The status of the Ready condition of these pods is set to False. The reason and the message of the
+condition do not change. Pods whose Ready condition is missing or already False are left out.
 
 NotReadyMarker marks the pods of a node once, when the controller sets the node to Unknown.
 LateBoundPods marks pods that are bound after their node became not ready. Only the kubelet sets a

@@ -7,7 +7,7 @@ replaces this queue. The new queue is empty and has a new limiter.
 `DefectPolicy.UPSTREAM` reproduces two upstream defects. First, a limiter that stops evictions
 reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged. So the limiter is
 not replaced, and evictions stay stopped. Second, a zone whose initial rate is 0 gets an ordinary
-bucket. Its initial token allows one eviction although evictions are stopped.
+bucket. The initial token of this bucket allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 

@@ -22,7 +22,8 @@ reverts `_take` exactly. Upstream differs here: when it gives back a shared devi
 release the device's counters.
 
 A device with `allowMultipleAllocations` is recorded in `_capacity` instead of `_taking`, because
-other requests may take further shares of it. Its counters are consumed once, with the first share.
+other requests may take further shares of it. The counters of such a device are consumed once, with
+the first share.
 
 upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable,
 taintPreventsAllocation, matchAttributeConstraint; resourceclaim/devicetoleration.go: ToleratesTaint
@@ -165,7 +166,8 @@ class DeviceSearch:
     def _request(self, at: int, index: int) -> _Outcome:
         """Choose devices for the remaining requests of a claim, and for all later claims.
 
-        `at` is the index of the claim. Its first `index` requests already have devices.
+        `at` is the index of the claim. The first `index` requests of the claim already have
+        devices.
         """
         requests = self._claims[at].requests
         if index == len(requests):

@@ -1,9 +1,9 @@
 """NodeResourcesFit: a node needs free resources for the pod (plugins/noderesources/fit.go).
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
-rejection is UnschedulableAndUnresolvable. An extended resource can be mapped to a DeviceClass. This
-plugin then ignores the resource on nodes that list none of it. There, DynamicResources allocates
-devices (shouldDelegateResourceToDRA).
+rejection is UnschedulableAndUnresolvable. An extended resource can be mapped to a DeviceClass. On
+nodes that list none of such a resource, this plugin ignores the resource, and DynamicResources
+allocates devices instead (shouldDelegateResourceToDRA).
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ class NodeResourcesFit:
     ) -> None:
         """Start with the scoring strategy and the ignored resources in `args`.
 
-        `checks_empty_node` is False for Kubernetes before 1.34. There, no rejection is
-        UnschedulableAndUnresolvable, so preemption also tries nodes that are too small for the pod.
+        `checks_empty_node` is False for Kubernetes before 1.34. In these versions, no rejection by
+        this plugin is UnschedulableAndUnresolvable, so preemption also tries nodes that are too
+        small for the pod.
         """
         self._checks_empty_node = checks_empty_node
         self._table = handle.cluster.table

@@ -132,7 +132,7 @@ class ByNode:
         """Create the scorer; it calls `rate(used, offered)` for the score of each resource.
 
         If `skip_zero` is set, resources that score 0 are left out. The node's score is then rounded
-        to the nearest integer. Otherwise, it is rounded down.
+        to the nearest integer. If `skip_zero` is not set, the node's score is rounded down.
         """
         self._columns = columns = handle.cluster.table.resources
         self._resources = [

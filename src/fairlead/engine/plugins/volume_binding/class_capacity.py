@@ -52,7 +52,7 @@ class ClassCapacities:
 
         The volume belongs to the StorageClass `class_name`, whose CSI driver is `provisioner`.
 
-        Returns None if the driver does not publish its capacity. Then no node is excluded.
+        Returns None if the driver does not publish its capacity, because no node is excluded then.
         """
         driver = self._related.get(CSIDriver, provisioner)
         if driver is None or not driver.spec.storage_capacity:

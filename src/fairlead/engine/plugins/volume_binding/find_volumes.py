@@ -111,7 +111,7 @@ class VolumeFinder:
     def _reach(self, volume: PersistentVolume) -> Mask | None:
         """Return, for the node at each row, whether it can reach `volume`; None if every node can.
 
-        On some nodes, the plugin of an in-tree volume is migrated to CSI. There, the volume's node
+        On nodes where the plugin of an in-tree volume is migrated to CSI, the volume's node
         affinity is translated to the topology labels of the CSI driver.
         """
         own = self._mask(selector_of(volume))
@@ -252,8 +252,8 @@ class FreeVolumes:
 
         A reserved volume is pre-bound to the claim or assumed for it. The volume must have the
         claim's class, volume mode and attributes class, and at least the requested size. The volume
-        must not be terminating. Its phase, its access modes and the claim's selector are not
-        checked.
+        must not be terminating. The phase and the access modes of the volume are not checked. The
+        selector of the claim is not checked either.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]

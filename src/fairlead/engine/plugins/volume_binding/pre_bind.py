@@ -1,8 +1,8 @@
 """Writes planned volume bindings, and checks whether they are complete.
 
 The scheduler writes one side of a binding. If a claim gets a free volume, this side is the volume's
-claimRef. If a volume must be provisioned, this side is the claim's annotation selected-node. Then
-the pod waits until the PV controller or the provisioner has completed the binding.
+claimRef. If a volume must be provisioned, this side is the claim's annotation selected-node. After
+this write, the pod waits until the PV controller or the provisioner has completed the binding.
 upstream: binder.go: AssumePodVolumes, bindAPIUpdate, checkBindings
 """
 

@@ -1,7 +1,8 @@
 """Consultation: a generator that makes a decision and can call extenders.
 
 The generator yields groups of calls. The calls of one group may run in parallel. For each group,
-the generator receives the answers in the order of the calls. Its return value is the decision.
+the generator receives the answers in the order of the calls. The return value of the generator is
+the decision.
 """
 
 from __future__ import annotations

@@ -151,10 +151,10 @@ def _stated(pod: Pod, label: str) -> list[str]:
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Return whether `after` is closer to a placement than `before`.
+    """Return whether the rejection `after` is closer to a placement than the rejection `before`.
 
-    It is closer if a different plugin rejects the pod, or if the pod could now fit after deletions
-    of other pods.
+    The rejection `after` is closer if it comes from a different plugin, or if only `after` could be
+    overcome by deletions of other pods.
     """
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (

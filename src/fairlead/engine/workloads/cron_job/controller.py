@@ -75,7 +75,10 @@ class CronJobs:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next scheduled sync or retry, or 0 if a CronJob has changed."""
+        """Return the time of the next scheduled sync or retry, or 0 if a CronJob has changed.
+
+        Returns None if no CronJob has changed and no sync or retry is scheduled.
+        """
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -160,7 +160,10 @@ class GarbageCollector(Struct):
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 if commands or look-ups must be sent now, else the time of the next retry."""
+        """Return 0 if commands or look-ups must be sent now, else the time of the next retry.
+
+        Returns None if there is nothing to send and nothing to retry.
+        """
         return IMMEDIATELY if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

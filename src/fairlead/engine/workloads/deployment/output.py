@@ -1,8 +1,8 @@
 """RolloutOutput: the parts of Deployments and ReplicaSets that only API clients read.
 
 These parts are the Deployment's status with its conditions, and the revision numbers and revision
-history of its ReplicaSets. These parts do not affect the steps of a rollout, so a simulation uses
-NoRolloutOutput.
+history of its ReplicaSets. Because they do not affect the steps of a rollout, a simulation uses
+NoRolloutOutput, which writes none of them.
 
 upstream: pkg/controller/deployment/progress.go, sync.go
 """

@@ -5,7 +5,8 @@ sizes, and `sync` runs each step.
 
 A dump may contain a Deployment and its pods but not the ReplicaSets between them. These ReplicaSets
 are *implied*: the owner references of the pods contain their names,
-`<deployment>-<pod-template-hash>`. Their pods are controlled as if the ReplicaSets existed.
+`<deployment>-<pod-template-hash>`. The pods of implied ReplicaSets are controlled as if the
+ReplicaSets existed.
 
 upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewReplicaSet
 """

@@ -130,7 +130,10 @@ class RollingDrains:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which a node returns to service or a refused patch is retried."""
+        """Return the next time at which a node returns to service or a refused patch is retried.
+
+        Returns None if there is no such time.
+        """
         return earliest(self._returns.next_due(), self._retries.next_due())
 
     def is_waiting(self) -> bool:

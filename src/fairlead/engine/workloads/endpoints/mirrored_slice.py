@@ -71,7 +71,8 @@ def _in_place(
     """Return the write after which a slice has the content `wanted`.
 
     If `superfluous` contains a slice with the address family of `wanted`, the write patches this
-    slice. The slice is removed from `superfluous`. Otherwise the write creates a slice.
+    slice. The slice is removed from `superfluous`. If `superfluous` contains no such slice, the
+    write creates a slice.
     """
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:

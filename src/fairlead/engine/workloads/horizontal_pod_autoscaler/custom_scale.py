@@ -2,8 +2,8 @@
 
 A CustomResourceDefinition states which fields of its objects contain the number of replicas and the
 selector of the pods. Autoscalers read these fields and write the number of replicas. Disruption
-budgets read the number of replicas. A definition is found by group and kind. Its first served
-version with a scale is used for all versions of the custom resource.
+budgets read the number of replicas. A definition is found by group and kind. The first version in
+the definition that is served and has a scale is used for all versions of the custom resource.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go:scaleFromCustomResource,
 pkg/controller/podautoscaler/horizontal.go:scaleForResourceMappings

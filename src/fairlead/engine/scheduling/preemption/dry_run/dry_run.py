@@ -14,9 +14,9 @@ Nodes without pods of lower priority are ruled out in one step (`_LowestPrioriti
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
 a trial. `VictimColumns` computes them for many nodes together, `select_victims_by_resources` for
 one node. If some Filters depend on other nodes, the victims are first computed as if these Filters
-did not exist. These intermediate results are always cached per shape and priority. Then they are
-combined with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are
-found by a trial on the node.
+did not exist. These intermediate results are always cached per shape and priority. The intermediate
+results are then combined with the verdicts of these Filters (`ClusterVerdicts`). In all other
+cases, victims are found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. If the log of nodes, pods or nominations names a node, the row of that node is
@@ -211,8 +211,8 @@ class DryRuns:
     ) -> DryRun:
         """Evaluate the nodes at the rows `potential`, which must be in ascending order.
 
-        `found` is the result of filtering for `pod`. If `sample` is None, all these nodes are
-        evaluated. Otherwise, `sample` limits the number of candidates to find.
+        `found` is the result of filtering for `pod`. If `sample` is None, all nodes at these rows
+        are evaluated. If `sample` is not None, it limits the number of candidates to find.
         """
         framework = self._plans.framework
         table = framework.cluster.table
