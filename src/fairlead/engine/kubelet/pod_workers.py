@@ -640,8 +640,8 @@ class PodWorkers(Struct):
     def unfinished_resizes(self) -> dict[str, str]:
         """Return the running pods with an unfinished resize, as {key: why the resize is deferred}.
 
-        The value is "" if the kubelet has not decided about the resize yet because it does not
-        work.
+        The value is "" if the kubelet is not working and has therefore not decided about the
+        resize.
         """
         deferred = {
             key: worker.deferral.message
@@ -685,8 +685,9 @@ class PodWorkers(Struct):
     def _report_spec(self, worker: _PodWorker, now: Instant) -> list[Command]:
         """Return the commands that report a changed spec of the pod.
 
-        A resize that does not fit is deferred, with an event. If the configuration does not set
-        `accepts_pods`, only resizes are reported, and each deferral is reported only once.
+        If a resize does not fit, it is deferred, and an event is recorded. If the configuration
+        does not set `accepts_pods`, only resizes are reported, and each deferral is reported only
+        once.
         """
         self._resized.pop(worker.ref.key, None)
         is_resized = is_resize(worker.pod)

@@ -2,11 +2,11 @@
 
 A controller immediately replaces a pod that a kubelet rejected. If the scheduler places each
 replacement on the full node again, rejection and replacement alternate many times per second, until
-the node has room. A simulation cannot follow them for days. So kubelets delay the report of a
-rejection. The delay is 1/PART of the time since the rejections of the controller's pods began. The
-number of rejected pods then grows only with the logarithm of the time. During the delay, the
-kubelet admits the rejected pod if the node gets room, as it would admit the next replacement. If
-another node gets room, the pod is replaced only when its rejection is reported.
+the node has room. A simulation of several days cannot carry out so many steps. So kubelets delay
+the report of a rejection. The delay is 1/PART of the time since the rejections of the controller's
+pods began. The number of rejected pods then grows only with the logarithm of the time. During the
+delay, the kubelet admits the rejected pod if the node gets room, as it would admit the next
+replacement. If another node gets room, the pod is replaced only when its rejection is reported.
 
     rejected for 1 s, 1 min, 1 h    reported 0.125 s, 7.5 s, 7.5 min later
 """
@@ -44,14 +44,13 @@ class RepeatedRejections(Struct):
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 
     def pause_before(self, pod: Pod, now: Instant, delay: DurationNs) -> DurationNs:
-        """Record that `pod` is rejected at `now`; return how long the kubelet delays its report.
+        """Record that `pod` is rejected at `now`; return the pause before the kubelet's report.
 
-        The result is called the pause: the kubelet reports the rejection at `now + delay` plus the
-        pause. If the pod has no controller, the pause is 0. The rejections of a controller's pods
-        form a series, and the pause of the first rejection is 0. The series ends when a pod of the
-        controller is admitted. The series also ends if more time has passed since its last report
-        than the series lasted. So much time shows that the controller does not replace rejected
-        pods immediately.
+        The kubelet reports the rejection at `now + delay` plus the pause. If the pod has no
+        controller, the pause is 0. The rejections of a controller's pods form a series, and the
+        pause of the first rejection in a series is 0. A series ends when a pod of the controller is
+        admitted. A series also ends if the time since its last report is longer than the series
+        lasted. In this case, the controller evidently does not replace rejected pods immediately.
         """
         owner = controller_of(pod.metadata)
         if owner is None:

@@ -38,7 +38,7 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
 
     The rate of a partially disrupted zone (`zone_state.eviction_rate`) is
     `secondary_node_eviction_rate` if the zone has more than `large_cluster_size_threshold` nodes.
-    If the zone has fewer nodes, its evictions stop.
+    In smaller zones, the rate is 0, so evictions stop.
     """
 
     profile: VersionProfile = V1_36

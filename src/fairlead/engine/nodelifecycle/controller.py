@@ -161,7 +161,10 @@ class NodeLifecycle:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load a snapshot, and return the commands about its nodes. Its pods cause no commands."""
+        """Load a snapshot, and return the commands about its nodes.
+
+        The pods in the snapshot cause no commands.
+        """
         commands: list[Command] = []
         self._shared.pods.load(loaded)
         for one in loaded.others:

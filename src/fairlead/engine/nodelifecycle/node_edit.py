@@ -5,8 +5,8 @@ The patch contains the resourceVersion of the Node from which it was computed. S
 the patch if another client has changed the node since.
 
 NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. If another client
-adds or removes one of these taints, the controller reverts this. Another part of the controller
-adds and removes NoExecute taints (`eviction/no_execute_taint_mode.py`).
+adds or removes one of these taints, the controller reverts the change. Another part of the
+controller adds and removes NoExecute taints (`eviction/no_execute_taint_mode.py`).
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,

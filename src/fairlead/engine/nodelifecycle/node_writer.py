@@ -64,7 +64,7 @@ class NodeWriter:
         self._pending: dict[str, _PendingEdits] = {}
 
     def submit(self, name: str, edits: tuple[NodeEdit, ...], now: Instant) -> list[Command]:
-        """Queue `edits` after the node's pending edits; return the command to send now, if any.
+        """Queue `edits` after the node's pending edits; return the command to send now, or [].
 
         A level-triggered edit (see LEVEL) is not queued if an equal edit is already waiting.
         """

@@ -6,7 +6,8 @@ most pods have neither constraints nor claims, and match no affinity term of ano
 uncached plugins skip a pod, they also skip all pods with an equal `key`, until `version` changes.
 
     key       if two pods have an equal key, the uncached plugins read equal data for both
-    version   while it stays equal, the cluster data that the uncached plugins read is unchanged
+    version   as long as it stays the same, the cluster data that the uncached plugins read has not
+              changed
 """
 
 from __future__ import annotations
@@ -62,11 +63,11 @@ class EqualPods:
 
 
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
-    """Return whether uncached plugins treat all pods with the key of `pod` equally.
+    """Return whether uncached plugins treat all pods whose key equals the key of `pod` alike.
 
     The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. Only
     PreFilter and Score are considered; the caller must check the uncached Filters that run for
-    `pod`. Also returns False if a score depends on the set of feasible nodes (normalisation).
+    `pod`. Also returns False if normalisation makes a score depend on the set of feasible nodes.
     """
     return (
         not plan.static.live

@@ -50,7 +50,7 @@ class ImageLocality:
         return image_score(scaled, pod.shape.container_count)
 
     def _scaled_size(self, image: str) -> int:
-        """Return size in bytes × (nodes with the image ÷ all nodes), rounded down.
+        """Return the image's bytes × (nodes with the image ÷ all nodes), rounded down.
 
         The float operations have the same order as in upstream.
         """

@@ -174,7 +174,7 @@ class NodeAffinity:
         return not (isinstance(old, Node) and _matches(spec, old))
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP if there are no preferences, an error if a preferred term is invalid."""
+        """Return SKIP if there are no preferences, and an error if a preferred term is invalid."""
         preferred = _preferred(pod.shape.spec)
         if not preferred and not self._preferred:
             return SKIP

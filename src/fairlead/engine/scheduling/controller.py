@@ -577,9 +577,10 @@ def _is_event(commands: list[Command]) -> bool:
 
 
 def _awaited(commands: Sequence[Command]) -> Command | None:
-    """Return the last status patch in `commands`, which failed cycles send; None if there is none.
+    """Return the last status patch in `commands`; None if there is none.
 
-    The next cycle waits for the outcome of this patch.
+    `commands` are the commands of one or more failed cycles. The next cycle waits for the outcome
+    of the returned patch.
     """
     for command in reversed(commands):
         if type(command) is PatchStatus:

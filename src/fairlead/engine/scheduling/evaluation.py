@@ -43,7 +43,7 @@ class PreemptionEvaluation(Struct):
     """The result of an attempt to make room for a pod by preemption.
 
     `nominated` contains the best candidate node. If the rules that choose a candidate rate several
-    nodes as equal, `nominated` contains these nodes.
+    nodes as equal, `nominated` contains all of these nodes.
     """
 
     ineligible: str = ""
@@ -58,7 +58,7 @@ class PreemptionEvaluation(Struct):
 class RoomEvaluation(Struct, frozen=True):
     """The evictions with which the PostFilter plugin `by` would make the pod fit on `node`.
 
-    `victims` maps each pod to evict to its priority.
+    The keys of `victims` are the pods to evict, and the values are their priorities.
     """
 
     by: str

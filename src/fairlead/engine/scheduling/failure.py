@@ -141,7 +141,7 @@ class FailureHandler:
         )
 
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
-        """Nominate `pod` to `node`; "" withdraws its nomination.
+        """Nominate `pod` to `node`; if `node` is "", withdraw the nomination of `pod`.
 
         If `node` is None, `pod` is nominated to the node in its status (nominatedNodeName). If the
         status names no node, the nomination is withdrawn.

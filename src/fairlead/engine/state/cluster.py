@@ -122,8 +122,8 @@ class Cluster:
         """Start with an empty cluster.
 
         DeviceTaintRules have an effect only if `device_taint_rules` is set. If `keeps_readiness` is
-        False, `apply` ignores every ReadinessChanged. Set it to False only if nothing reads the
-        readiness of pods or the restarts of their containers from the state.
+        False, `apply` ignores every ReadinessChanged. Set `keeps_readiness` to False only if
+        nothing reads the readiness of pods or the restarts of their containers from the state.
         """
         self.keeps_readiness = keeps_readiness
         self._device_taint_rules = device_taint_rules

@@ -63,7 +63,7 @@ class NodeHealthMap:
                 yield name, record, record.node
 
     def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
-        """Update the record of `name` as if all passes up to `last_pass` had run; return it."""
+        """Return the record of `name`, updated as if all passes up to `last_pass` had run."""
         record = self[name]
         if last_pass > record.last_pass:
             record.health = caught_up(record.health, record.renewals, last_pass, self._passes)

@@ -139,7 +139,7 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Return the zones that have nodes but are not tracked.
+        """Return the zones that have nodes but no disruption state.
 
         All nodes of these zones are excluded from `counts`.
         """
@@ -150,7 +150,7 @@ class ZoneStates:
         return sorted(self._members.get(zone, ()))
 
     def _forgotten(self) -> list[ZoneState]:
-        """Return the previous states of tracked zones that no longer have counted nodes.
+        """Return the stored states, except INITIAL, of zones that no longer have counted nodes.
 
         If upstream's defects are reproduced (`DefectPolicy.UPSTREAM`), the result is empty.
         """

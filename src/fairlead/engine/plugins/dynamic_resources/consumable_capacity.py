@@ -31,7 +31,7 @@ _NOTHING: Final[Mapping[str, int]] = {}
 
 
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
-    """Return how much of each capacity of `device` a request consumes, by name of the capacity.
+    """Return how much of each capacity of `device` a request consumes, by capacity name.
 
     `wanted` are the capacities that the request states, or None. Returns None if the request names
     a capacity that the device lacks. Also returns None if the policy of a capacity forbids the

@@ -44,8 +44,9 @@ class Selector(Struct, frozen=True):
 class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
-    If this is an alternative, `parent` is the name of the request to which it belongs, and `place`
-    is its index. Otherwise, `parent` is the name of the request itself, and `place` is None.
+    For an alternative, `parent` is the name of the request to which the alternative belongs, and
+    `place` is its index in this request. For a request without alternatives, `parent` is the name
+    of the request itself, and `place` is None.
     """
 
     parent: str

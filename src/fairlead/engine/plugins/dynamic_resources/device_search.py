@@ -485,7 +485,7 @@ class AttributeMatch:
         self._count = 0
 
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
-        """Add the device if the constraint stays satisfied; otherwise return False.
+        """Add the device and return True; return False if the device would violate the constraint.
 
         Does nothing and returns True if the constraint does not apply to `request`. `remove`
         reverts a call that returned True.
@@ -527,7 +527,7 @@ class DistinctAttribute:
         self._values: list[DeviceAttribute] = []
 
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
-        """Add the device if the constraint stays satisfied; otherwise return False.
+        """Add the device and return True; return False if the device would violate the constraint.
 
         Does nothing and returns True if the constraint does not apply to `request`. `remove`
         reverts a call that returned True.

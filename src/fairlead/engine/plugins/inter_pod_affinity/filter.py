@@ -75,9 +75,9 @@ class IncomingPodTerms:
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the topology keys of the incoming pod's required terms that match `others`.
 
-        The first item of the result contains the keys of the affinity terms. It is empty if an
-        affinity term does not match. The second item contains the keys of the matching
-        anti-affinity terms.
+        The first item of the result contains the keys of the affinity terms if all of them match;
+        otherwise it is empty. The second item contains the keys of the matching anti-affinity
+        terms.
         """
         known = self._known.get(others)
         if known is None:
@@ -246,7 +246,7 @@ class CachedCodes:
         return not any(source.dropped for source in self._sources)
 
     def codes(self, state: AffinityState) -> Codes:
-        """Return the verdict on every row of the node table, as an index into STATUSES.
+        """Return the verdict on the node at every row of the node table, as an index into STATUSES.
 
         `state` must use the counts that were passed to the constructor as `sources`, and these
         counts must be up to date. Later calls do not change the returned array.

@@ -212,9 +212,9 @@ class InterPodAffinity:
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
         """Return SKIP if no affinity term affects the scores.
 
-        A preferred term of `pod` affects them if it matches a placed pod. A scored term of a placed
-        pod affects them if it matches `pod`. Also returns SKIP if `pod` has no preferred terms and
-        the argument `ignore_preferred_terms_of_existing_pods` is set.
+        A preferred term of `pod` affects the scores if the term matches a placed pod. A scored term
+        of a placed pod affects the scores if the term matches `pod`. Also returns SKIP if `pod` has
+        no preferred terms and the argument `ignore_preferred_terms_of_existing_pods` is set.
         """
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:

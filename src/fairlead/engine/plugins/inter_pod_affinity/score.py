@@ -25,7 +25,7 @@ from fairlead.engine.state.topology_counts import KeyedCounts
 class PreferenceState:
     """The sums of weights by domain, per topology key; valid within one scheduling cycle.
 
-    The `counts` from which it is created must be up to date.
+    The `counts` from which a PreferenceState is created must be up to date.
     """
 
     __slots__ = ("_sums",)

@@ -89,7 +89,8 @@ def most_allocated(used: int, offered: int) -> int:
 class RequestedToCapacityRatio:
     """A score that is piecewise linear over utilisation.
 
-    The score is constant below the utilisation of the first point and above that of the last one.
+    The score is constant below the utilisation of the first point. It is also constant above the
+    utilisation of the last point.
     """
 
     def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:

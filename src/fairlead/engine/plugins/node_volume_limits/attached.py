@@ -75,7 +75,7 @@ class AttachedVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
-        """Return the number of volumes of `driver` on each node, by row; None if there are none."""
+        """Return the number of volumes of `driver` on each node, by row; None if all are 0."""
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:

@@ -57,9 +57,9 @@ class _Reach(Struct, frozen=True):
 class ClassVolumes:
     """The volumes of one storage class.
 
-    `FreeVolumes` builds a new ClassVolumes if a volume was added or removed, or if its capacity,
-    node affinity or `Traits` changed. After other changes, `FreeVolumes` updates `volumes` and
-    `is_free`.
+    `FreeVolumes` builds a new ClassVolumes if a volume was added or removed, or if the capacity,
+    node affinity or `Traits` of a volume changed. After other changes, `FreeVolumes` updates
+    `volumes` and `is_free`.
     """
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:

@@ -90,10 +90,11 @@ class VolumeFinder:
     # --- bound claims ----------------------------------------------------------------------
 
     def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
-        """Return flags for the node at each row: why it cannot use the volumes of bound claims.
+        """Return, for the node at each row, why it cannot use the volumes of the bound `claims`.
 
-        The flag is 0 if the node can use all these volumes. A volume may be missing, or the node
-        may be unable to reach the volume. Returns None if every node can use the volumes.
+        The reason is a flag: NO_VOLUME if a volume does not exist, NODE_CONFLICT if the node cannot
+        reach a volume, and 0 if the node can use all volumes. Returns None if every node can use
+        them.
         """
         flags: Flags | None = None
         for claim in claims:

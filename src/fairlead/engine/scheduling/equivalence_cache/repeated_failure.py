@@ -47,7 +47,7 @@ class RepeatedFailures:
         self._kept: dict[Hashable, Failure] = {}
 
     def find(self, pod: PodInfo) -> Failure | None:
-        """Return the stored failure of a pod equal to `pod`; None if none applies.
+        """Return the stored failure of a pod equal to `pod`; None if no stored failure applies.
 
         A stored failure applies until the cluster's state (`_State`) changes. It never applies to
         pods with a nomination or to members of PodGroups.

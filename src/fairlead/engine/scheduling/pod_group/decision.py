@@ -1,7 +1,7 @@
 """The scheduling cycle of a PodGroup (`decide_group`), and the group's condition.
 
     1 place     try to place all waiting pods of the group (`placement`)
-    2 preempt   if they do not fit, find victims whose removal makes them fit (`preemption`)
+    2 preempt   if the pods do not fit, find victims whose removal makes room (`preemption`)
     3 report    set the condition PodGroupScheduled (`group_condition`)
 
 upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupCycle

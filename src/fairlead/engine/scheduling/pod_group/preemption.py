@@ -2,9 +2,9 @@
 
     1 remove all possible victims, which are the pods and groups of lower priority; if the
       preempting group does not fit then, preemption cannot help
-    2 reprieve each possible victim with which the preempting group still fits: first those whose
-      removal would violate a disruption budget, from the most to the least important; then the
-      others, in the same order
+    2 try to reprieve each possible victim: the victim stays if the preempting group still fits;
+      first try the victims whose removal would violate a disruption budget, then the other victims,
+      in both cases beginning with the most important victim
     3 the pods and groups that could not be reprieved are the victims
 
 Preemption for one pod evaluates single nodes. The search for a group covers all nodes together. So

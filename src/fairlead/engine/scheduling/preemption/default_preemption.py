@@ -105,7 +105,7 @@ class DefaultPreemption:
     def evaluates_every_node(self) -> bool:
         """Whether searches evaluate all nodes, and no plugin restricts the choice of victims.
 
-        If so, a search without a candidate need not be repeated for pods with an equal
+        In this case, if a search finds no candidate, it need not be repeated for pods with an equal
         `equivalence_key`, as long as the cluster does not change.
         """
         return not self._is_sampled and not self._policy.eligibility

@@ -3,10 +3,10 @@
 An event that may make pods schedulable is a *move request*. A move request moves all unschedulable
 pods to the active or backoff queue, whichever plugin rejected them. But if the event is about a pod
 with a node, the request moves only the unschedulable pods that have a required pod affinity term
-that matches this pod. If there was a move request since the last pop, a failed pod goes to the
-backoff queue. If there was no move request, a failed pod goes to the unschedulable pool, even if it
-failed with an error. An updated pod becomes active immediately if it was backing off or in flight,
-or if more than its status changed. upstream: v1.19 internal/queue/scheduling_queue.go,
+that matches the pod of the event. If there was a move request since the last pop, a failed pod goes
+to the backoff queue. If there was no move request, a failed pod goes to the unschedulable pool,
+even if it failed with an error. An updated pod becomes active immediately if it was backing off or
+in flight, or if more than its status changed. upstream: v1.19 internal/queue/scheduling_queue.go,
 eventhandlers.go
 """
 
@@ -67,8 +67,8 @@ class MoveRequestQueue(SchedulingQueue):
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move the unschedulable pods to the active or backoff queue if `event` is a move request.
 
-        The pod with the ID `spare` is not moved. If an assigned pod was added or changed, only the
-        unschedulable pods with a required affinity term that matches this pod are moved.
+        The pod with the ID `spare` is not moved. If a pod with a node was added or changed, only
+        the unschedulable pods with a required affinity term that matches the changed pod are moved.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)

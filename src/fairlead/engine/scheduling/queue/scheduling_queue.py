@@ -370,10 +370,9 @@ class SchedulingQueue:
     def activate(self, key: str, now: Instant) -> None:
         """Move a preemptor that must be retried to the active queue, even during backoff.
 
-        If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, API
-        calls can take no time, so the preemptions for a pod could fail endlessly at the same
-        instant. To prevent this, a pod that is activated too often at one instant backs off as
-        after an error.
+        If PreEnqueue rejects the pod, the pod becomes unschedulable instead. API calls may take
+        zero virtual time, so the preemptions for a pod could fail endlessly at the same instant. To
+        prevent this, a pod that is activated too often at one instant backs off as after an error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, _IN_FLIGHT):

@@ -133,8 +133,8 @@ def drop_pod_affinity(
 ) -> Iterator[RemedyChange]:
     """Yield changes of `pod` that drop terms of its pod affinity and anti-affinity.
 
-    Yields one change for each required term, which drops only this term, and at last a change that
-    drops all terms.
+    Yields one change for each required term, which drops only this term. The last change drops all
+    terms.
     """
     yield from _drop_terms(pod.pod)
     if pod.pod.spec.affinity is not None:

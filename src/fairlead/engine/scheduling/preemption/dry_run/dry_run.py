@@ -10,13 +10,14 @@ only the nodes in the same topology domains. Results are not cached if a Filter 
 other nodes and is neither PodTopologySpread nor InterPodAffinity. Results are not cached either if
 a plugin decides which pods are eligible victims.
 
-Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
-NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
-a trial. `VictimColumns` computes them for many nodes together, `select_victims_by_resources` for
-one node. If some Filters depend on other nodes, the victims are first computed as if these Filters
-did not exist. These intermediate results are always cached per shape and priority. The intermediate
-results are then combined with the verdicts of these Filters (`ClusterVerdicts`). In all other
-cases, victims are found by a trial on the node.
+Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). A trial
+removes pods from a node hypothetically and runs all Filters again. If NodeResourcesFit is the only
+Filter that depends on the pods of a node, victims are computed without a trial. `VictimColumns`
+computes them for many nodes together, `select_victims_by_resources` for one node. If some Filters
+depend on other nodes, the victims are first computed as if these Filters did not exist. These
+intermediate results are always cached per shape and priority. The intermediate results are then
+combined with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are
+found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. If the log of nodes, pods or nominations names a node, the row of that node is
@@ -501,7 +502,7 @@ def _positions(plan: ShapePlan, rows: Rows) -> Rows:
 
 
 def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None:
-    """Return the topology keys that limit which pods can affect the result for a node.
+    """Return the topology keys that determine which pods can affect the result for a node.
 
     A pod on another node can affect the result only if both nodes are in the same domain of one of
     these keys. The set is empty if pods on other nodes never affect the result. Returns None if
