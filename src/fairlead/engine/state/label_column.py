@@ -29,8 +29,8 @@ class LabelColumn:
     """The values of one label, for the node at each row of the node table.
 
     `ids[row]` is the id of the node's value, ABSENT if the node lacks the label. The array `ids` is
-    read-only, because users' plugins get it. `values[id]` is the value. Ids are assigned in order
-    of first use and never reused.
+    read-only, because users' plugins can access it. `values[id]` is the value. Ids are assigned in
+    order of first use and never reused.
     """
 
     def __init__(self, key: str, capacity: int) -> None:

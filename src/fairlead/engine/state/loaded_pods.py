@@ -64,7 +64,8 @@ class LoadedPods:
     def end(self, groups: Sequence[LoadedGroup]) -> None:
         """End a bulk load: add its `groups`.
 
-        Call this method after the pods have been added and their rows appended to the log.
+        Call this method after the pods have been added and their rows have been appended to the
+        log.
         """
         self._read = self._pod_log.position
         if self._changed is not None:

@@ -23,8 +23,8 @@ class NodeInfo:
     """One node, with the sums of its pods' requests.
 
     Only `NodeTable` changes a NodeInfo; it writes the same values to the table's columns. `pods`
-    maps `PodInfo.id` to pods; it is a read-only view of `stored_pods`, because users' plugins get
-    it. `stored_pods` may be a LazyDict.
+    maps `PodInfo.id` to pods. `pods` is a read-only view of `stored_pods`, because users' plugins
+    can access it. `stored_pods` may be a LazyDict.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). A list may
     be shorter than the number of resources: a missing entry is 0. `used_ports` is a set. If two
@@ -88,8 +88,8 @@ class NodeInfo:
     def lazy_pods(self, make: Callable[[Any, int], PodInfo]) -> LazyDict[PodInfo]:
         """Convert `stored_pods` to a LazyDict, and return the LazyDict.
 
-        Each entry of the LazyDict is a pod, or a row from which `make` builds the pod when the
-        entry is first read.
+        Each entry of the LazyDict is a pod, or a tuple (group, index). When a tuple is read for the
+        first time, `make(group, index)` builds the pod, which replaces the tuple.
         """
         if isinstance(self.stored_pods, LazyDict):
             return self.stored_pods

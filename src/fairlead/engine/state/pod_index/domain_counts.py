@@ -3,8 +3,8 @@
 A domain is a value of a node label. A domain is identified by the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading the sums
 needs no computation. The row of a node in the table of nodes can get another domain when a node is
-added or removed, or when its labels or taints change. If so, `refresh` subtracts the pods on the
-row from the sum of the old domain, and adds them to the sum of the new domain.
+added or removed, or when its labels or taints change. In this case, `refresh` subtracts the pods on
+the row from the sum of the old domain, and adds them to the sum of the new domain.
 
 Example: a node of zone a is removed. The pods of the node were removed before, so the sum of zone a
 no longer includes them. `refresh` finds that the node's row has no domain any more. No counted pod

@@ -238,7 +238,8 @@ class GarbageCollector(Struct):
         """Store all loaded objects, then return the commands for deletions in progress.
 
         Most objects with one owner are not indexed yet, but only listed in `_loaded_of` under the
-        owner's key. When one of an owner's dependents is needed, `_index_loaded` indexes them all.
+        owner's key. When a dependent of an owner is needed for the first time, `_index_loaded`
+        indexes all loaded dependents of this owner.
         """
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners whose dependents are indexed

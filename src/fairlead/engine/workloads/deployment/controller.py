@@ -2,7 +2,7 @@
 
     an object changes ──▶ `changed` ──▶ sync: create a ReplicaSet, or change sizes
             ▲                                   │
-            └─────── the world reports ◀────────┘      until the new ReplicaSet has replaced the old
+            └── the change is observed ◀────────┘      until the new ReplicaSet has replaced the old
 
 A Deployment is synced after all changes of the same instant are handled. So a burst of changes
 causes one sync. The Deployments that exist at the start are synced immediately. The reason is that

@@ -1,8 +1,8 @@
 """ReplicaSetView: reads the pod counts of a rollout's ReplicaSets.
 
     ReportedReplicaSets   reads the `status` of the ReplicaSets, as upstream does. The ReplicaSet
-                          controller writes it, so each step waits until the status shows the
-                          effect of the previous step.
+                          controller writes the `status`, so each step waits until the `status`
+                          shows the effect of the previous step.
     CountedReplicaSets    counts the pods, because no status is written. If the dump lacks a
                           ReplicaSet, the ReplicaSet is inferred from its pods.
 

@@ -51,7 +51,7 @@ def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus
 
 
 def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
-    """Return the patch that allows no disruptions, because no status can be computed.
+    """Return the patch for a budget whose status cannot be computed: it allows no disruptions.
 
     `message` is the error text for the condition.
     """

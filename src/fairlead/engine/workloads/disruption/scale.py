@@ -138,9 +138,10 @@ class Scales(Struct):
 
         A Deployment that several ReplicaSets in `owners` belong to is counted once. A controller
         whose object is unknown counts with its highest number of active pods so far.
-        `expected_pods` is expectedPods from the budget's status, 0 if unknown. It is returned
-        instead of the sum if it is not 0 and the objects of all controllers are unknown. Raises
-        BudgetError for a controller that has no scale, such as a DaemonSet.
+        `expected_pods` is expectedPods from the budget's status, 0 if unknown. If the objects of
+        all controllers are unknown and `expected_pods` is not 0, `expected_pods` is returned
+        instead of the sum. Raises BudgetError for a controller that has no scale, such as a
+        DaemonSet.
         """
         scales: dict[object, int] = {}
         is_known = False

@@ -71,10 +71,10 @@ class LoadCurve:
         return amount + (next_amount - amount) * (elapsed - time) // (next_time - time)
 
     def constant_until(self, now: Instant) -> Instant | None:
-        """Return an instant until which the amount at `now` stays constant, or None for forever.
+        """Return an instant until which the amount stays constant; None if it never changes again.
 
-        The amount may also stay constant longer. Returns `now` itself if the amount is rising or
-        falling at `now`.
+        The amount may also stay constant after the returned instant. Returns `now` itself if the
+        amount is rising or falling at `now`.
         """
         if self._is_constant:
             return None
