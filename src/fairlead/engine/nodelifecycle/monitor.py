@@ -93,7 +93,7 @@ class Monitor:
     # --- 1 added and removed nodes -------------------------------------------------------------
 
     def take_over(self, node: Node, now: Instant) -> None:
-        """Register `node`, which existed before this controller started, and track its zone.
+        """Register `node`, which existed before this controller started, and its zone.
 
         If the node already has the NoExecute taint for its Ready status, the zone's eviction queue
         records the node as handled.

@@ -55,7 +55,7 @@ class LoadedPods:
         self._changed: set[int] | None = set()
 
     def begin(self) -> None:
-        """Begin a bulk load: record the rows whose pods have changed before this load.
+        """Begin a bulk load: record the rows of the nodes whose pods have changed before this load.
 
         Call this method before the pods of the load are added.
         """

@@ -218,7 +218,7 @@ class NodeTable:
         return self._every_row
 
     def values(self, columns: npt.NDArray[Column], rows: Ints) -> npt.NDArray[Column]:
-        """Return the values of `columns` ([row] or [resource, row]) at `rows`.
+        """Return the values of `columns` ([row] or [resource, row]) for the nodes at `rows`.
 
         The caller must not change the result. The values are not copied if `rows` is the array that
         `every_row` returns.
@@ -373,7 +373,7 @@ class NodeTable:
     # --- pods ------------------------------------------------------------------------------
 
     def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Add `pod` to the node, the sums and the indexes; `remove_pod` undoes this.
+        """Add `pod` to the node, its sums of requests and the indexes; `remove_pod` undoes this.
 
         The change is added to `pod_log` only if `log` is set.
         """
@@ -437,7 +437,7 @@ class NodeTable:
             np.add.at(self._columns.nonzero[column], rows, amounts.repeat(sizes))
 
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Remove `pod` from the node, the sums and the indexes.
+        """Remove `pod` from the node, its sums of requests and the indexes.
 
         The change is added to `pod_log` only if `log` is set.
         """
@@ -477,7 +477,10 @@ class NodeTable:
         own.pod_count[row] = len(info.pods)
 
     def _write_limited(self, info: NodeInfo) -> None:
-        """Write the sums of `info` to the columns; a sum above int64 becomes the largest int64."""
+        """Write the requests of `info` to the columns.
+
+        An amount that exceeds the range of int64 is written as the largest int64.
+        """
         row, own = info.row, self._columns
         for column, amount in enumerate(info.requested):
             own.requested[column, row] = min(amount, INT64_MAX)

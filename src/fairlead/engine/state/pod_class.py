@@ -36,9 +36,10 @@ class PodCounter(Protocol):
     """Protocol of a counter, such as `DomainCounts`; `PodLocations` calls it when pods change."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Add `weight` to the sum for the node at `row`, which now has `pods` more pods.
+        """Update the sum after pods were added to the node at `row`, or removed from it.
 
-        `pods` is negative if the node has fewer pods.
+        `pods` is the number of added pods; it is negative if pods were removed. `weight` is the
+        amount to add to the sum.
         """
         ...
 
@@ -75,7 +76,10 @@ class PodLocations:
             counter.count(row, weight, 1)
 
     def add_all(self, rows: Sequence[int], priority: int) -> None:
-        """Add one pod with `priority` for each entry of `rows`; a row may occur several times."""
+        """Add one pod with `priority` on the node at each of `rows`.
+
+        A row may occur several times.
+        """
         if self.rows or self.counters:
             for row in rows:
                 self.add(row, priority)

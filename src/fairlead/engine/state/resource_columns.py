@@ -48,7 +48,7 @@ class ResourceColumns:
 
 
 def allocatable_amount(name: str, resources: ResourceList) -> int:
-    """Return the amount of `name` in `resources`; 0 if it is not listed.
+    """Return the amount of `name` in `resources`; 0 if `resources` does not contain `name`.
 
     cpu is in millicores, all other resources are in whole units.
     """

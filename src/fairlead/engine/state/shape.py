@@ -36,8 +36,8 @@ _Key = tuple[bytes, bytes]  # (key of the affinity, key of all other parts)
 class _Sums:
     """The sums of requests of pods with equal containers, resources, overhead and in-place resizes.
 
-    Shapes that differ only in other fields share one object. For example, the shapes of a
-    DaemonSet's pods differ only in their affinity.
+    Pod specs (`Shape`) that differ only in other fields share one object. For example, the specs of
+    a DaemonSet's pods differ only in their affinity.
     """
 
     __slots__ = (
@@ -254,9 +254,9 @@ def _resizes(status: PodStatus) -> bool:
 
 
 def is_same_shape(before: Pod, after: Pod) -> bool:
-    """Return True if the shapes of two pods are certainly equal.
+    """Return True if two pods certainly have equal scheduling-relevant specs (`Shape`).
 
-    If the result is False, the shapes may still be equal.
+    If the result is False, the specs may still be equal.
     """
     if before.spec is not after.spec and not (
         _have_equal_requests(before.spec, after.spec)
@@ -307,9 +307,9 @@ def _have_equal_volumes_keys(volumes: Sequence[Volume], others: Sequence[Volume]
 
 
 class _Latest(Struct, frozen=True, eq=False):
-    """The last pod for which a shape was looked up.
+    """The last pod whose `Shape`, the scheduling-relevant part of its spec, was looked up.
 
-    Most pods have the same shape as the pod before them, because pods are loaded workload by
+    Most pods have the same `Shape` as the pod before them, because pods are loaded workload by
     workload.
     """
 
@@ -348,10 +348,10 @@ class _KnownKey(Struct, frozen=True, eq=False):
 
 
 class ShapeTable:
-    """Interns shapes; each cluster has one table. Ids are assigned in order of first use.
+    """The shapes of one cluster; pods with equal scheduling-relevant specs share a `Shape`.
 
-    A shape exists while a pod or a plan (`ShapePlan`) refers to it. If the same spec occurs again
-    later, it gets a new shape with a new id.
+    Shapes get ids in order of first use. A shape exists while a pod or a plan (`ShapePlan`) refers
+    to it. If an equal spec occurs again later, it gets a new shape with a new id.
     """
 
     def __init__(self, columns: ResourceColumns) -> None:
@@ -367,7 +367,7 @@ class ShapeTable:
         self._known_keys: dict[int, _KnownKey] = {}
 
     def shape_of(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`; compile a new shape if no equal shape exists.
+        """Return the `Shape` of `pod`; compile a new `Shape` if no equal one exists.
 
         Raises QuantityError if a quantity cannot be parsed.
         """

@@ -1,4 +1,4 @@
-"""ShapeColumns: requests of many shapes as columns, to evaluate one node for all of them.
+"""ShapeColumns: requests of many pod specs (`Shape`) as columns, to evaluate one node for all.
 
     columns (int64, [resource, shape]):  wanted      UNWANTED if not requested
     columns (int64, [2, shape]):         requested, nonzero_requests      (cpu, memory)

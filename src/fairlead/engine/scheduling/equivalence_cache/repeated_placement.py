@@ -111,10 +111,10 @@ class RepeatedPlacements:
         accepted: HighestTotals | None,
         tie_break: TieBreak,
     ) -> Placement | None:
-        """Choose one of the best nodes in `plan`.
+        """Choose one of the nodes with the best score in `plan`.
 
-        If `accepted` is not None, only the nodes that it accepts are considered. Returns None
-        if no node is feasible.
+        If `accepted` is not None, only the nodes that it accepts are considered. Returns None if no
+        node is feasible.
         """
         feasible = plan.count_feasible(None if accepted is None else accepted.mask)
         if not feasible:
@@ -129,7 +129,8 @@ class RepeatedPlacements:
         """Store results of the cycle of `pod` if the cycles of equal pods can use them.
 
         `found` contains the verdicts of this cycle. At least one node must be feasible. Nothing is
-        stored for the first pod of a shape, because there may be no second pod of this shape.
+        stored for the first pod with a certain spec (`Shape`), because there may be no second pod
+        with this spec.
         """
         plan, skipped = found.plan, found.state.skipped_filters
         if not plan.is_reused or self._is_special(pod) or not are_comparable(plan, pod):

@@ -1,1 +1,1 @@
-"""Indexes over pods: the rows of pods by namespace and labels, and the affinity terms of pods."""
+"""Indexes over pods: the nodes of pods by namespace and labels, and the affinity terms of pods."""

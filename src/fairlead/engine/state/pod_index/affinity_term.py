@@ -72,7 +72,7 @@ class AffinityTerm(Struct, frozen=True, eq=False):
 
 
 class PlacedTerm:
-    """An affinity term of placed pods, with the rows of these pods.
+    """An affinity term of placed pods, with the nodes on which these pods are placed.
 
     PlacedTerms are compared by identity.
     """

@@ -57,14 +57,14 @@ class DomainCounts:
     reading.
 
     Invariant if `_read` is not -1: `sums` and `pods` equal what `_add_up` would compute for the
-    domains `_ids`. `_ids` are the domains of the rows at the last call of `refresh`.
+    domains `_ids`. `_ids` are the domains of the nodes at the last call of `refresh`.
     """
 
     __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sign_changes", "_sources",
                  "pods", "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Start without pods; `domains` returns the current domain of each row.
+        """Start without pods; `domains` returns the current domain of the node at each row.
 
         The value that `domains` returns must not change later. `refresh` calls `domains` again if
         `epoch` has advanced, or if `attach` has added pods.
@@ -109,9 +109,10 @@ class DomainCounts:
         return self._sources
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Update the sums: `row` has `pods` more pods now; fewer pods if `pods` is negative.
+        """Update the sums after pods were added to the node at `row`, or removed from it.
 
-        The weights of these pods add up to `weight`.
+        `pods` is the number of added pods; it is negative if pods were removed. `weight` is the
+        amount to add to the sum of the node's domain.
         """
         if self._read >= 0 and row < len(self._ids):
             domain = self._ids[row]
@@ -135,9 +136,9 @@ class DomainCounts:
         return self
 
     def _move(self, domains: Domains) -> bool:
-        """Replace `_ids` by `domains.ids`; update the sums for rows that get another domain.
+        """Replace `_ids` by `domains.ids`; update the sums for nodes that get another domain.
 
-        Returns False, and changes nothing, if there are too many such rows.
+        Returns False, and changes nothing, if there are too many such nodes.
         """
         before, after = self._ids, domains.ids
         added = len(after) - len(before)

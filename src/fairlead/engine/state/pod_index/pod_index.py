@@ -1,4 +1,4 @@
-"""PodIndex: the rows of pods, indexed for affinity and topology spread rules.
+"""PodIndex: the nodes of placed pods, indexed for affinity and topology spread rules.
 
 Every placed pod is indexed under its `PodClass` (namespace, labels, terminating) and under each of
 its `PlacedTerm`s (its affinity terms). Equal classes and equal terms are stored once. Label
@@ -93,7 +93,10 @@ class PodIndex:
                 self._tally(placed, 1)
 
     def add_replicas(self, rows: Sequence[int], replica: PodInfo) -> None:
-        """Add a pod on each of `rows`, with the PodClass and affinity terms of `replica`."""
+        """Add a pod on the node at each of `rows`, with the PodClass and terms of `replica`.
+
+        The terms are affinity terms.
+        """
         self.pod_class_of(replica).where.add_all(rows, replica.priority)
         for placed in self.terms_of(replica):
             placed.where.add_all(rows, replica.priority)

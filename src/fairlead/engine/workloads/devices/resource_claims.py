@@ -7,8 +7,8 @@
     the creation of a claim is refused, for example by a quota ──▶ retry it with backoff
 
 After a sync has changed a claim, later syncs leave the claim alone until its resourceVersion
-changes. A snapshot is stored completely before any claim is synced. Otherwise, a pod that is listed
-after its claim would count as deleted.
+changes. A snapshot is stored completely before any claim is synced. The reason is that a pod that
+comes after its claim in the snapshot would otherwise count as deleted.
 
 Differs from upstream if a pod is created before its template: the claim is created as soon as the
 template exists. Upstream retries with backoff.

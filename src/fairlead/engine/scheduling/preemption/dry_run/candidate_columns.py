@@ -97,7 +97,10 @@ class CandidateColumns:
         return code
 
     def is_potential(self, potential: Rows) -> Mask:
-        """Return a mask by row, True for the rows in `potential`; callers must not change it."""
+        """Return a mask over the rows of the node table that is True for the rows in `potential`.
+
+        Callers must not change the mask.
+        """
         if potential is not self._potential:
             self._potential, self._best, self._count = potential, [], None
             self._is_potential = np.zeros(len(self.unknown), np.bool_)

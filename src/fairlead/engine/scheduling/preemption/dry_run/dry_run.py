@@ -326,10 +326,11 @@ class DryRuns:
         kept.related_version, kept.labels = related, labels
 
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
-        """Evaluate rows until there are enough candidates; return evaluated rows, ascending.
+        """Evaluate nodes until there are enough candidates; return the rows of evaluated nodes.
 
-        As in upstream, the result has at most `sample.wanted` rows whose candidate violates a
-        disruption budget. If more such rows are evaluated, they are left out of the result.
+        The result is ascending. As in upstream, it contains at most `sample.wanted` nodes whose
+        candidate violates a disruption budget. If more such nodes are evaluated, they are left out
+        of the result.
         """
         columns = run.columns
         looked_at: list[int] = []

@@ -4,7 +4,8 @@ The pods of a node are stored in slots, sorted by importance. The remaining slot
 index `row` stands for the node:
 
     priority[slot, row]   of the pod; NO_POD if the slot is empty
-    kind[slot, row]       index of the pod's shape in `_kinds`; any index if the slot is empty
+    kind[slot, row]       index of the pod's spec (`Shape`) in `_kinds`; any index if the slot is
+                          empty
     start[slot, row]      of the pod; undefined if the slot is empty
 
 A dry run reads the slots of all nodes that must be evaluated. First it adds up the requests of the
@@ -158,16 +159,20 @@ class VictimColumns:
         self._order_by_name(rows[ties.any(axis=1)])
 
     def _order_by_name(self, rows: Rows) -> None:
-        """Sort the pods on each of `rows` by the key `importance`, which also compares names."""
+        """Sort the pods on each node at `rows` by the key `importance`.
+
+        This key also compares the names of pods.
+        """
         for row in rows.tolist():
             facts = self._table.representatives.facts_of(self._table.at(row).stored_pods)
             by_name = sorted(facts, key=importance)
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
     def _fill_loaded(self, rows: Rows) -> Rows:
-        """Fill the columns of those `rows` that have not changed since the bulk load of pods.
+        """Fill the columns for those `rows` whose nodes have not changed since the bulk load.
 
-        Returns the rest of `rows`.
+        Returns the other rows. The bulk load is the call that loaded many pods together
+        (`LoadedPods`).
         """
         loaded, capacity = self._table.loaded, self._table.capacity
         changed = loaded.changed_rows()
@@ -221,8 +226,8 @@ class VictimColumns:
     def _facts(self, nodes: Sequence[NodeInfo]) -> tuple[Ints, Ints, Kinds]:
         """Return (priorities, starts, kinds) of the pods on `nodes`, one node after the other.
 
-        A kind is the index of the pod's shape in `_kinds`. The nodes are read in blocks whose pods
-        fit into the processor's cache, which halves the time.
+        A kind is the index of the pod's spec (`Shape`) in `_kinds`. The nodes are read in blocks
+        whose pods fit into the processor's cache, which halves the time.
         """
         priorities, starts, kinds = [], [], []
         for first in range(0, len(nodes), _NODES_PER_BLOCK):
