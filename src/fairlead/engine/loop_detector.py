@@ -158,7 +158,9 @@ class LoopDetector:
 
 
 def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
-    """Return whether `record` is the 1st, 2nd, 4th, 8th, … of its kind about its workload or pod.
+    """Return whether `record` is the 1st, 2nd, 4th, 8th, … record of its class about its subject.
+
+    The subject of a record is the starving workload or the nominated pod.
 
     The field `times` of such a record is 6, 11, 21, 41, … displacements of a starving workload, or
     3, 6, 12, 24, … wasted nominations of a pod.

@@ -15,7 +15,7 @@ from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 def node_controllers(
     config: NodeLifecycleConfig, reporter: Reporter, start: Instant
 ) -> tuple[Controller, ...]:
-    """Return the node controllers in the order in which they handle stimuli.
+    """Return the node controllers in the order in which they handle changes.
 
     The controllers start at `start`. If the taint manager is disabled
     (`--enable-taint-manager=false`), NoExecute taints evict no pods.

@@ -117,7 +117,7 @@ class NodeLifecycle:
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pass, queue processing or retry that may cause a change.
 
-        Returns None if only a stimulus can cause a change.
+        Returns None if nothing can happen before an object changes or a command has an outcome.
         """
         found = self._shared.examinations.next_pass()
         for due in (self._next_attempt, self._late_bound_pods.next_due()):

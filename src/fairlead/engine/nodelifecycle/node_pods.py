@@ -9,9 +9,9 @@ from fairlead.engine.core.stimulus import ObjectsLoaded
 class NodePods:
     """All bound pods, by node. Includes finished pods, and pods whose node does not exist.
 
-    Controllers may share an instance. Each of them calls the methods for each stimulus, as if it
-    had its own instance. The first of these calls changes the index, and the others return the
-    same result.
+    Controllers may share an instance. Each of them calls the methods for each change of a pod, as
+    if it had its own instance. The first of these calls changes the index, and the other calls
+    return the same result.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""LabelColumn: the values of one label key over all nodes, as interned ids.
+"""LabelColumn: the values of one label key on all nodes, as integer ids.
 
 A requirement on the key is evaluated once per distinct value instead of once per node. The same ids
 identify topology domains (`Domains`).

@@ -12,9 +12,10 @@ _ABOVE_ALL: Final = 1 << 31  # priorities are 32-bit integers
 class PodClass:
     """The pods with one combination of namespace, labels and "is terminating", and their node rows.
 
-    PodClasses are interned by `engine.state.pod_index`, so that a selector is evaluated once per
-    class instead of once per pod. If `is_removed` is set, this PodClass is no longer in the index,
-    and a pod that refers to it must get its class from `PodIndex.pod_class_of`.
+    `engine.state.pod_index` has only one PodClass for each combination, so that a selector is
+    evaluated once per class instead of once per pod. If `is_removed` is set, this PodClass is no
+    longer in the index, and a pod that refers to it must get its class from
+    `PodIndex.pod_class_of`.
     """
 
     __slots__ = ("labels", "namespace", "is_removed", "terminating", "where")

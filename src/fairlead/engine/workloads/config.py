@@ -52,7 +52,10 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
         return doubled(self.retry_initial, self.retry_max, failures)
 
     def pod_retry_after(self, owner_kind: str, failures: int) -> DurationNs:
-        """Return the backoff (ns) of an owner of kind `owner_kind` after a refused pod write."""
+        """Return the backoff (ns) after the owner's writes of pods were refused `failures` times.
+
+        `owner_kind` is the kind of the owner.
+        """
         if owner_kind == "Job":
             return doubled(JOB_RETRY_INITIAL, JOB_RETRY_MAX, failures)
         return self.retry_after(failures)

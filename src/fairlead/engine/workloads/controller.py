@@ -2,7 +2,7 @@
 
 These kinds are ReplicaSet, ReplicationController, StatefulSet, DaemonSet and Job. An object of
 these kinds is an *owner*. Each owner has an `OwnerRule` that decides about its pods, and each
-Deployment has a `Rollout`. This controller finds the owners affected by a stimulus and runs their
+Deployment has a `Rollout`. This controller finds the owners that a change affects, and runs their
 rules. The objects that exist at the start are a *snapshot*. All objects of the snapshot are stored
 before any rule runs. So a rule also counts pods that come after their owner in the snapshot.
 """

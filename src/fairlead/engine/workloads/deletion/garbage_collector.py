@@ -15,8 +15,8 @@ dependents is already being deleted in the foreground.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up. If the owner does not
 exist, its dependents are collected. Unlike in upstream, an owner that was never observed counts as
-existing if `looks_up_owners` is not set, as in a simulation. The reason is that a dump seldom
-contains all owners.
+existing if `looks_up_owners` is not set, as in a simulation. The reason is that the cluster dump
+that a simulation loads seldom contains all owners.
 
 A cluster-scoped object cannot have an owner in a namespace. If an owner reference of the object
 names such an owner, the object stays when the owner is deleted.

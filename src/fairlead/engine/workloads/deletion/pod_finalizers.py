@@ -5,8 +5,8 @@ operators put finalizers on their pods. The operators remove these finalizers wh
 recorded the end of the pod. A simulation has none of these programs. If this controller did not
 run, a drained or preempted pod would stay forever.
 
-If a finalizer already kept an ended pod when the dump was written, the pod stays. The program that
-added this finalizer evidently does not remove it.
+If a finalizer already kept an ended pod when the cluster dump was written, the pod stays. The
+program that added this finalizer evidently does not remove it.
 
 upstream: sigs.k8s.io/kueue pkg/controller/jobs/pod/pod_controller.go:Finalize,
 github.com/argoproj/argo-workflows workflow/controller/controller.go:cleanupPod

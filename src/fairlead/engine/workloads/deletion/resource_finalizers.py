@@ -6,8 +6,8 @@ programs. If this controller did not run, a resource that is deleted with its ow
 forever, and its pods would stay, too. For example, the pod of a KubeVirt VirtualMachine belongs to
 a VirtualMachineInstance with two such finalizers.
 
-If a resource was already being deleted when the dump was written, its finalizers stay. The operator
-may be waiting for something that the dump does not show.
+If a resource was already being deleted when the cluster dump was written, its finalizers stay. The
+operator may be waiting for something that the dump does not show.
 
 While a resource has the finalizer `foregroundDeletion` or `orphan`, only the garbage collector
 patches its finalizers. A patch replaces the whole list. So two patches at the same time could each
@@ -40,7 +40,7 @@ _SIMULATED: Final = frozenset((TERMINATION, *FINALIZERS.values()))
 class ResourceFinalizers(NoDeadlines, Struct):
     """Removes the finalizers of custom resources that are being deleted.
 
-    If a resource was already being deleted when the dump was written, its finalizers stay.
+    If a resource was already being deleted when the cluster dump was written, its finalizers stay.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")

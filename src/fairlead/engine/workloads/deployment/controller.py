@@ -6,7 +6,7 @@
 
 A Deployment is synced after all changes of the same instant are handled. So a burst of changes
 causes one sync. The Deployments that exist at the start are synced immediately. The reason is that
-ReplicaSets missing from the dump must have a size before their pods are counted.
+ReplicaSets that the cluster dump lacks must have a size before their pods are counted.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 """
@@ -42,7 +42,7 @@ class Rollouts(Struct):
     """The rollouts of all Deployments; `changed` contains the keys of the Deployments to sync.
 
     `pod_sets` has the pods of all owners. The rollouts use it for the pods of implied ReplicaSets,
-    which are missing from the dump (see `rollout`).
+    which the cluster dump lacks (see `rollout`).
     """
 
     config: WorkloadsConfig
@@ -189,8 +189,8 @@ class Rollouts(Struct):
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
         """Set the desired size of each implied ReplicaSet; return the commands for its pods.
 
-        The commands create or delete pods, so that the number of pods becomes the desired size.
-        An implied ReplicaSet is missing in the dump, although the dump contains its pods. If
+        The commands create or delete pods, so that the number of pods becomes the desired size. An
+        implied ReplicaSet is missing in the cluster dump, although the dump contains its pods. If
         `is_loaded` is set, only the desired sizes are set, and the result is [].
         """
         commands: list[Command] = []

@@ -132,7 +132,7 @@ class CountedReplicaSets(Struct, frozen=True):
     def _run_when_available(self, rollout: Rollout, now: Instant) -> None:
         """Schedule a sync for the time at which ready pods become available (minReadySeconds).
 
-        No object changes at that time, so no stimulus would cause the sync.
+        No object changes at that time, so nothing else would cause the sync.
         """
         min_ready = seconds(rollout.deployment.spec.min_ready_seconds)
         for key in (*rollout.replica_sets, *rollout.implied):

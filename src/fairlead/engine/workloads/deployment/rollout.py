@@ -3,8 +3,8 @@
 A Deployment creates a ReplicaSet if no ReplicaSet has its template. `rolling_update` computes the
 sizes, and `sync` runs each step.
 
-A dump may contain a Deployment and its pods but not the ReplicaSets between them. These ReplicaSets
-are *implied*: the owner references of the pods contain their names,
+A cluster dump may contain a Deployment and its pods, but not the ReplicaSets between them. These
+ReplicaSets are *implied*: the owner references of the pods contain their names,
 `<deployment>-<pod-template-hash>`. The pods of implied ReplicaSets are controlled as if the
 ReplicaSets existed.
 

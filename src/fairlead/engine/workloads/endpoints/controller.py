@@ -4,8 +4,8 @@ The slices and Endpoints of a Service are written after all changes of the same 
 Slices and Endpoints are written only if their content changes. A slice has at most a hundred
 endpoints.
 
-Differs from upstream: IPv4 only. Slices with other addresses, such as those of a dump, stay as they
-are.
+Differs from upstream: IPv4 only. Slices with other addresses, which a cluster dump may contain,
+stay as they are.
 
 upstream: pkg/controller/endpointslice, staging/src/k8s.io/endpointslice/reconciler.go;
 pkg/controller/endpoint/endpoints_controller.go

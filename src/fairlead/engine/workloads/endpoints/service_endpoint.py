@@ -72,7 +72,7 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def is_ipv4(self) -> bool:
-        """Whether the address is an IPv4 address. Pods of a dump can have IPv6 addresses."""
+        """Whether the address is an IPv4 address; pods of a dump can have IPv6 addresses."""
         # upstream: endpointslice/utils.go:getEndpointAddresses, which selects by family
         return ":" not in self.address
 
