@@ -70,7 +70,7 @@ class PodLocations:
         self.counters = [entry for entry in self.counters if entry[0] is not counter]
 
     def add(self, row: int, priority: int) -> None:
-        """Add one pod with `priority` on `row`; undone by `remove`."""
+        """Add one pod with `priority` on the node at `row`; `remove` undoes this."""
         self.rows[row] = self.rows.get(row, 0) + 1
         self.lowest_priority = min(self.lowest_priority, priority)
         for counter, weight in self.counters:
@@ -89,7 +89,7 @@ class PodLocations:
             self.lowest_priority = min(self.lowest_priority, priority)
 
     def remove(self, row: int) -> None:
-        """Remove one pod from `row`."""
+        """Remove one pod from the node at `row`."""
         left = self.rows[row] - 1
         if left:
             self.rows[row] = left

@@ -24,7 +24,7 @@ from fairlead.engine.workloads.volumes.controller import Volumes
 
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
-    """Return the workload controllers in the order in which they handle stimuli."""
+    """Return the workload controllers in the order in which they handle changes."""
     if not config.serves_clients:
         return (
             Workloads(config, simulated_environment()),

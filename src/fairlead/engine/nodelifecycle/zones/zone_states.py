@@ -132,7 +132,7 @@ class ZoneStates:
         return self._counts
 
     def open(self, zone: str) -> bool:
-        """Start tracking `zone`; return whether it was not tracked before."""
+        """Give `zone` the state INITIAL if it has no state; return True if it had none."""
         if zone in self.states:
             return False
         self.states[zone] = ZoneState.INITIAL

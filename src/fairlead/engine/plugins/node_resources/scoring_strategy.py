@@ -177,7 +177,7 @@ class ByNode:
         return np.array(scores, np.int64)
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> None:
-        """Return None, because each shape is scored separately."""
+        """Return None, because each pod spec is scored separately."""
 
 
 class LeastAllocatedCpuMemory:

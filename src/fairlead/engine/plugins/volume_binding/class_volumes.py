@@ -127,7 +127,7 @@ class ClassVolumes:
     # --- locations -------------------------------------------------------------------------
 
     def _locate(self) -> None:
-        """If nodes have changed, recompute which rows can reach each volume."""
+        """If nodes have changed, recompute which nodes can reach each volume."""
         if self._epoch == self._table.pod_index.nodes.value:
             return
         self._epoch = self._table.pod_index.nodes.value

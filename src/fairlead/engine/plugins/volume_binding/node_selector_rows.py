@@ -27,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
-    """Return, for each row, whether at least one term of `selector` matches the node."""
+    """Return, for the node at each row, whether at least one term of `selector` matches it."""
     rows = np.arange(table.capacity)
     found = np.zeros(table.capacity, np.bool_)
     for term in selector.node_selector_terms:

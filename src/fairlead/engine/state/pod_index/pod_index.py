@@ -82,7 +82,7 @@ class PodIndex:
     # --- pods ------------------------------------------------------------------------------
 
     def add(self, row: int, pod: PodInfo) -> None:
-        """Add `pod` on `row`; undone by `remove`."""
+        """Add `pod` on the node at `row`; `remove` undoes this."""
         found = pod.pod_class
         if found is None or found.is_removed:
             found = self.pod_class_of(pod)
@@ -103,7 +103,7 @@ class PodIndex:
             self._tally(placed, len(rows))
 
     def remove(self, row: int, pod: PodInfo) -> None:
-        """Remove `pod` from `row`."""
+        """Remove `pod` from the node at `row`."""
         self.pod_class_of(pod).where.remove(row)
         if pod.shape.spec.affinity is not None:
             for placed in self.terms_of(pod):
@@ -111,7 +111,7 @@ class PodIndex:
                 self._tally(placed, -1)
 
     def replace(self, row: int, old: PodInfo, new: PodInfo) -> None:
-        """Replace `old` with `new`, which has the same shape, on `row`."""
+        """Replace `old` on the node at `row` with `new`, which has the same `Shape`."""
         if new.priority != old.priority:
             self.remove(row, old)
             self.add(row, new)

@@ -72,7 +72,7 @@ class AnchorIndex(Generic[Entry]):
         self._by_anchor: dict[Anchor, dict[Entry, None]] = {}
 
     def add(self, anchor: Anchor, entry: Entry) -> None:
-        """Store `entry`; undone by `remove`."""
+        """Store `entry`; `remove` undoes this."""
         self._by_anchor.setdefault(anchor, {})[entry] = None
 
     def remove(self, anchor: Anchor, entry: Entry) -> None:

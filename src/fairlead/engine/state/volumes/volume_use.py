@@ -45,7 +45,7 @@ class VolumeUse:
         return self._claims.get(key, 0)
 
     def rows_with(self, disk: Disk) -> list[int]:
-        """Return the rows on which a pod mounts `disk`, ascending."""
+        """Return the rows of the nodes on which a pod mounts `disk`, ascending."""
         return sorted(self._disks.get(disk, ()))
 
     def add(self, row: int, pod: PodInfo) -> None:

@@ -211,7 +211,7 @@ class Rollout(Struct):
         )
 
     def has_no_old_pods(self, sets: dict[str, PodSet]) -> bool:
-        """Return whether no old ReplicaSet has pods, except pods that have finished."""
+        """Return whether all pods of the old ReplicaSets have finished or are gone."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             pod_state(pod) not in ("succeeded", "failed")

@@ -120,7 +120,7 @@ class Metric:
 
     @property
     def failure_prefix(self) -> str:
-        """Text before the problem in the error text of this metric."""
+        """The text that precedes the problem in the error text of this metric."""
         match self.spec.type:
             case "Resource":
                 return f"failed to get {self.source.name} resource metric value"
