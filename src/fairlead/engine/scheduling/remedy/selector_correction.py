@@ -125,7 +125,7 @@ class _Search:
     def corrected(
         self, field: str, requirement: NodeSelectorRequirement
     ) -> NodeSelectorRequirement:
-        """Return `requirement`, corrected if it is a typing error; `field` is the field it is from."""
+        """Return `requirement` of the field `field`; correct it if it is a typing error."""
         if requirement.operator not in _POSITIVE or self._met(requirement):
             return requirement
         if any(requirement.key in labels for labels in self._nodes):

@@ -174,7 +174,7 @@ class DomainCounts:
         return self._sign_changes.since(position) if additions == self._additions else None
 
     def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
-        """Return the sums by domain; only the pods on nodes marked in `counted_rows` are counted."""
+        """Return the sums by domain; count only the pods on nodes marked in `counted_rows`."""
         domains = self._domains()
         sums = np.zeros(domains.size + 1, np.int64)
         for source, weight in self._sources.items():
