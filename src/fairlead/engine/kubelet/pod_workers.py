@@ -528,9 +528,9 @@ class PodWorkers(Struct):
     def _admit_rejected(self, node: str, now: Instant) -> None:
         """Admit each pod on `node` that fits now and whose rejection is not reported yet.
 
-        The pod stands for its replacement: a real kubelet would have reported the rejection
-        immediately, and a controller would have replaced the pod. The kubelet would now admit the
-        replacement.
+        A real kubelet would have reported the rejection immediately. A controller would then have
+        replaced the pod, and the kubelet would now admit the replacement. So this method admits the
+        pod itself.
         """
         if not self._rejected or not self.is_reporting(node):
             return
@@ -830,8 +830,8 @@ def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
     """Return the last status patch of a pod that is removed, or [] if nobody would read the patch.
 
     On a cluster with clients, the patch is always returned, because a client may see the last
-    status in a watch. In a simulation without clients, it is returned if finalizers keep the pod in
-    the API.
+    status in a watch. In a simulation without clients, the patch is returned if finalizers keep the
+    pod in the API.
     """
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod

@@ -2,7 +2,7 @@
 
     --node-monitor-grace-period=40s --feature-gates=TaintBasedEvictions=false
 
-A flag is rejected if the Kubernetes version that the `VersionProfile` describes does not have it.
+A flag is rejected if the Kubernetes version that the `VersionProfile` describes lacks this flag.
 
 upstream: cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go, podgccontroller.go
 """

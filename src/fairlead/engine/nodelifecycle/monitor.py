@@ -184,7 +184,7 @@ class Monitor:
 
         The conditions in `edit` must have been written. If Ready was True before the write, return
         the event NodeNotReady and the writes that mark the node's pods as not ready. The saved
-        `probe` is kept. A pass that resumed evictions may have set it to a newer time.
+        `probe` is kept. A pass that resumed evictions may have set `probe` to a newer time.
         """
         record = self._shared.nodes[name]
         if record.health is not None:

@@ -140,8 +140,9 @@ class CopyLabels(Struct, frozen=True):
 class MarkUnknown(Struct, frozen=True):
     """Writes the Unknown `conditions` if the Ready condition of the node is still equal to `ready`.
 
-    `ready` is the Ready condition in the pass that found the heartbeat overdue (None: missing).
-    `health` replaces the node's saved health once the write has succeeded.
+    `ready` is the Ready condition in the pass that found the heartbeat overdue, or None if the node
+    had no Ready condition then. `health` replaces the node's saved health once the write has
+    succeeded.
     """
 
     conditions: tuple[Condition, ...]

@@ -4,11 +4,11 @@
        │           │           │             │             │              │     post-bind
        └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
 
-The pod is assumed on its node first, so that the next scheduling cycle counts it there. If an
+The pod is assumed on its node first, so that the next scheduling cycle counts the pod there. If an
 extender binds the pod, a `CallExtender` is sent instead of the Bind. If the pod must wait for
 Permit or PreBind, status.nominatedNodeName is set before the wait (feature
-NominatedNodeNameForExpectation).
-upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
+NominatedNodeNameForExpectation). upstream: pkg/scheduler/schedule_one.go: assumeAndReserve,
+prepareForBindingCycle, bindingCycle
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class PodBinding(Struct, frozen=True):
 
 
 class BindingRefused(Struct, frozen=True):
-    """A binding that failed; the scheduler has already reverted it in its internal state.
+    """A binding that failed; the internal state of the scheduler is already reverted.
 
     `in_cycle` is True if a Reserve plugin refused the pod, or a Permit plugin refused it before any
     wait. In upstream, both refusals are part of the scheduling cycle. `commands` revert the writes
-    of PreBind for the pod; the caller must still send them.
+    of PreBind for the pod; the caller must still send these commands.
     """
 
     binding: PodBinding
@@ -128,7 +128,7 @@ class BindingCycles:
 
         Returns the commands to send, or a refusal. If Permit makes the pod wait, or if PreBind
         returns commands, `resume` continues the binding later. If `only_bind` is set, only Bind
-        runs. Set it only if Reserve, Permit and PreBind would do nothing for the pod.
+        runs. Set `only_bind` only if Reserve, Permit and PreBind would do nothing for the pod.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)

@@ -6,5 +6,5 @@ decision. All other code either reads the state or changes the state inside a `f
 not committed, its changes are reverted.
 
 A *row* is the index of a node in the columns of `NodeTable`. A *shape* is the part of a pod spec
-that matters for scheduling; equivalent pods share it.
+that matters for scheduling; pods with equal parts share one shape.
 """

@@ -22,9 +22,9 @@ from fairlead.engine.state.shape import HostPort, Shape
 class NodeInfo:
     """One node, with the sums of its pods' requests.
 
-    Only `NodeTable` changes a NodeInfo; it writes the same values to the table's columns. `pods`
-    maps `PodInfo.id` to pods. `pods` is a read-only view of `stored_pods`, because users' plugins
-    can access it. `stored_pods` may be a LazyDict.
+    Only `NodeTable` changes a NodeInfo, and writes the same values to the columns of the table.
+    `pods` maps `PodInfo.id` to pods. `pods` is a read-only view of `stored_pods`, because users'
+    plugins can access it. `stored_pods` may be a LazyDict.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). A list may
     be shorter than the number of resources: a missing entry is 0. `used_ports` is a set. If two

@@ -129,7 +129,8 @@ class CountsCache(Generic[Key, Entry]):
     def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
         """Create an empty cache of counts for `table`.
 
-        Each entry covers all rows of `table`. All entries together cover at most `rows_max` rows.
+        Each entry has the size of `table`. The number of entries times the number of rows of
+        `table` is at most `rows_max`, but at least one entry is kept.
         """
         self._table = table
         self._rows_max = rows_max

@@ -5,9 +5,9 @@
     a ReplicaSet without a controller, selected by a Deployment   adopted
     a ControllerRevision without a controller                     adopted
 
-If a workload is deleted with `--cascade=orphan` and created again, it adopts its former pods and
-revisions. A Job adopts its former pods only if `manualSelector` is set, because other selectors
-contain the Job's uid.
+If a workload is deleted with `--cascade=orphan` and created again, the new workload adopts the
+former pods and revisions. A Job adopts its former pods only if `manualSelector` is set, because
+other selectors contain the Job's uid.
 
 A pod that a Job adopts gets the tracking finalizer, and a pod that a Job releases loses the
 finalizer. If the Job of a pod is gone, `JobOrphans` first removes the finalizer. The pod is adopted

@@ -1,9 +1,9 @@
 """EvictionMode: the interface of upstream's two ways to evict the pods of not-ready nodes.
 
 Since 1.13, not-ready nodes get NoExecute taints, which evict pods (`NoExecuteTaintMode`). Before
-1.13, the pods of a node are deleted once it has been not ready for long enough (`PodEvictionMode`).
-`PodEvictionMode` also applies to newer versions if the gate TaintBasedEvictions or the taint
-manager is disabled.
+1.13, the pods of a node are deleted once the node has been not ready for long enough
+(`PodEvictionMode`). `PodEvictionMode` also applies to newer versions if the gate
+TaintBasedEvictions or the taint manager is disabled.
 """
 
 from __future__ import annotations

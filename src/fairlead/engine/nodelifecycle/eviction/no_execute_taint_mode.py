@@ -49,7 +49,7 @@ class NoExecuteTaintMode:
     ) -> None:
         """Taints are written through `writer`. `find` returns the newest version of a node.
 
-        If `requeues` is set, each pass queues a not-ready node again until it has its taint.
+        If `requeues` is set, each pass queues a not-ready node again until the node has its taint.
         """
         self._queues = queues
         self._writer = writer
@@ -100,7 +100,7 @@ class NoExecuteTaintMode:
 
         The two taints are `not-ready` (for False) and `unreachable` (for Unknown).
 
-        If the node has no Ready condition, it is retried after NO_CONDITION_RETRY.
+        If the node has no Ready condition, the node is processed again after NO_CONDITION_RETRY.
         """
         queue, node = self._queues[zone], self._find(name)
         ready = None if node is None else ready_condition(node)

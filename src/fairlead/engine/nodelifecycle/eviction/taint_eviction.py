@@ -7,8 +7,8 @@
     no taints left           cancel the pod's timer
 
 Evictions by this controller have no rate limit and ignore PodDisruptionBudgets. The tainting of
-nodes has a rate limit. A terminating pod is evaluated like any other pod. So it may be deleted
-again when the taints of its node change.
+nodes has a rate limit. A terminating pod is evaluated like any other pod. So a terminating pod may
+be deleted again when the taints of its node change.
 
 upstream: pkg/controller/tainteviction/taint_eviction.go, timed_workers.go (before 1.29 part of the
 node lifecycle controller: pkg/controller/nodelifecycle/scheduler/taint_manager.go);
@@ -182,8 +182,8 @@ class TaintEviction:
     def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         """Evaluate the pods of a node if its taints have changed.
 
-        The pods of a new node are evaluated even if it has no taints. These pods may have timers
-        from an earlier node of the same name.
+        The pods of a new node are evaluated even if the node has no taints. These pods may have
+        timers from an earlier node of the same name.
         """
         name = node.metadata.name
         taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)

@@ -49,7 +49,7 @@ def zone_key(node: Node, config: NodeLifecycleConfig) -> str:
 
 
 def _first_label(labels: dict[str, str], keys: tuple[str, ...]) -> str:
-    """Return the value of the first label in `keys` that is present, even if it is empty."""
+    """Return the value of the first label in `keys` that is present, even if the value is empty."""
     for key in keys:
         if key in labels:
             return labels[key]

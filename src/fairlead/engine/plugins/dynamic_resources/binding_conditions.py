@@ -1,8 +1,9 @@
 """Binding conditions: devices that must be prepared before a pod may be bound.
 
 A driver or controller sets a device's `bindingConditions` in `status.devices` of the claim. PreBind
-waits until all of them are True. PreBind fails if one of the `bindingFailureConditions` becomes
-True or the binding timeout expires. The pod's next scheduling attempt then deallocates the claim.
+waits until all binding conditions are True. PreBind fails if one of the `bindingFailureConditions`
+becomes True or the binding timeout expires. The pod's next scheduling attempt then deallocates the
+claim.
 
 upstream: plugins/dynamicresources/dynamicresources.go: isClaimReadyForBinding, isClaimTimeout,
 hasBindingConditions

@@ -91,7 +91,7 @@ class ExtendedResourceRequests:
     """The extended resources of a pod, at least one of which a DeviceClass provides."""
 
     def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
-        """`columns` maps the pod's extended resources to their resource columns.
+        """`columns` maps the pod's extended resources to their columns (`ResourceColumns`).
 
         `classes` maps extended resources to DeviceClasses.
         """

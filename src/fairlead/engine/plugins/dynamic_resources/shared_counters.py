@@ -3,8 +3,9 @@
 A ResourceSlice of a pool defines counter sets with amounts. A device consumes amounts of some
 counters while it is allocated. The device can be allocated only if enough of each counter is left.
 
-Example: the set `gpu-0` has 40 GiB of memory. Three devices consume it: `whole` (40 GiB), `half-0`
-and `half-1` (20 GiB each). Once `half-0` is allocated, `whole` no longer fits, but `half-1` does.
+Example: the set `gpu-0` has 40 GiB of memory. Three devices consume this memory: `whole` (40 GiB),
+`half-0` and `half-1` (20 GiB each). Once `half-0` is allocated, `whole` no longer fits, but
+`half-1` does.
 
 upstream: structured/internal/incubating/allocator_incubating.go: checkAvailableCounters
 """

@@ -243,7 +243,7 @@ class InterPodAffinity:
 
 
 def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[TermKind, ...]]:
-    """Return the function that weighs placed pods' terms, and the kinds of terms that it weighs."""
+    """Return a function that weighs terms of placed pods, and the kinds of terms to weigh."""
     if not hard_weight:
         return (lambda term: term.weight), (TermKind.PREFERRED,)
     kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)

@@ -1,4 +1,4 @@
-"""Extender: the configuration of an extender. ExtenderCalls: builds the calls to it.
+"""Extender: the configuration of an extender. ExtenderCalls: builds the calls to an extender.
 
 upstream: pkg/scheduler/apis/config/types.go: Extender; pkg/scheduler/extender.go: HTTPExtender
 """

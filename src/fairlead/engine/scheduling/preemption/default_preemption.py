@@ -148,10 +148,10 @@ class DefaultPreemption:
     ) -> PostFilterResult:
         """Return the nomination of the best candidate, with its victims.
 
-        If extenders filter the candidates, the result contains a shortlist for them instead of a
-        nomination. If there is no candidate, the result clears the pod's earlier nomination. But
-        the nomination is kept if `policy.keeps_nomination` is set, if the pod may not preempt, or
-        if dry runs failed.
+        If extenders filter the candidates, the result contains a shortlist for the extenders
+        instead of a nomination. If there is no candidate, the result clears the pod's earlier
+        nomination. But the nomination is kept if `policy.keeps_nomination` is set, if the pod may
+        not preempt, or if dry runs failed.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:

@@ -1,8 +1,8 @@
 """importance: a sort key for pods, the most important pod first.
 
 The search for victims (`victims`) first reprieves the pods that a disruption budget protects, and
-then the other pods. Within both groups, it begins with the most important pod. Three functions do
-not call `importance`, but contain the same order (priority, start, pod key):
+then the other pods. In each of the two groups, the search begins with the most important pod. Three
+functions do not call `importance`, but contain the same order (priority, start, pod key):
 `victims._least_important`, `victim_columns._by_importance` and `VictimColumns._fill_loaded`. Change
 these functions together with `importance`. If a plugin defines another order (`policy_of`), the
 three functions are not used.

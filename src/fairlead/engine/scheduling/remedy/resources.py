@@ -26,7 +26,8 @@ def lower_requests(
     """Yield the change that lowers the pod's requests to the free amounts on the node.
 
     Yields nothing if the node is too small even when it is empty, because the pod is then meant for
-    larger nodes. Also yields nothing if no amount of a lacking resource is free on the node.
+    larger nodes. Also yields nothing if one of the insufficient resources is not free at all on the
+    node.
     """
     if capacity_problem(framework, pod, node):
         return

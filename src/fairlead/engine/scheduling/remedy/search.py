@@ -46,8 +46,8 @@ def find_remedy(  # noqa: PLR0913 - what a remedy depends on
     The changes do not delete pods for which `keeps` returns True. If `keeps` is None, the changes
     delete no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector. If the pod's
     node selector has typing errors, their `correction` is tried instead of changes of node labels.
-    `admits` returns whether admission would admit a changed pod. Changes that it rejects are not
-    tried.
+    `admits` returns whether admission would admit a changed pod. Changes that admission rejects are
+    not tried.
 
     The result is a single change if one change is enough. Returns None if the search finds no
     remedy. Also returns None if the pod requires a different operating system or architecture.

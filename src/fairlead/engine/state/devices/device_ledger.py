@@ -38,7 +38,7 @@ class _Assumption(NamedTuple):
     """An assumed allocation of a claim.
 
     `uid` is the claim's UID, "" if the claim does not exist yet. The pods of the PodGroup `group`
-    can share the allocation. If `group` is "", no pods can share it.
+    can share the allocation. If `group` is "", no pods can share the allocation.
     """
 
     uid: str
@@ -145,8 +145,9 @@ class DeviceLedger:
         """Store `changed`, an object from the API.
 
         If `changed` is a claim, assumptions about it may be dropped. An assumed reservation is
-        dropped if the claim's status contains it. An assumed allocation is dropped if the status
-        contains an allocation, or if the assumption was about an earlier claim of the same name.
+        dropped if the claim's status contains the reservation. An assumed allocation is dropped if
+        the status contains an allocation, or if the assumption was about an earlier claim of the
+        same name.
 
         Returns whether the mapping of extended resources to DeviceClasses changed.
         """

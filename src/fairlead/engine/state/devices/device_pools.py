@@ -154,7 +154,7 @@ class DevicePools:
         return touched
 
     def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
-        """Drop the cached data about `pool` and about nodes that may use it; log the change.
+        """Drop the cached data about `pool` and about nodes that may use `pool`; log the change.
 
         `touched` is the changed slice.
         """

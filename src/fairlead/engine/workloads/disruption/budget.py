@@ -183,7 +183,9 @@ class DisruptionBudget(Struct):
 
 
 def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
-    """Return the number of healthy pods that `budget` requires if it expects `expected` pods.
+    """Return the number of healthy pods that `budget` requires.
+
+    `expected` is the number of expected pods (status.expectedPods).
 
     Raises IntOrPercentError if the limit of `budget` is neither a number nor a percentage.
     """

@@ -53,10 +53,10 @@ SliceWrite = CreateObject | PatchObject | DeleteObject
 class TriggerTime(Struct):
     """The trigger time of one Service; `at` is a timestamp, "" if there is no trigger time.
 
-    The trigger time of a new Service is its creation time. Later, it is the time of the first
-    change of a pod's readiness since the last sync of the Service. If no pod's readiness has
-    changed since that sync, there is no trigger time. The trigger time is written to the endpoints
-    as the annotation endpoints.kubernetes.io/last-change-trigger-time.
+    The trigger time of a new Service is its creation time. Later, the trigger time is the time of
+    the first change of a pod's readiness since the last sync of the Service. If no pod's readiness
+    has changed since that sync, there is no trigger time. The trigger time is written to the
+    endpoints as the annotation endpoints.kubernetes.io/last-change-trigger-time.
     """
 
     at: str = ""

@@ -1,8 +1,8 @@
 """Endpoint: a pod behind a Service, with its addresses, conditions and ports.
 
-A pod is an endpoint from the time when it has an address until it has finished. Its conditions say
-whether it is ready, serving or terminating. Pods that have different numbers for the same named
-port are in different slices.
+A pod is an endpoint from the time when it has an address until it has finished. The conditions of
+an endpoint say whether the pod is ready, serving or terminating. Pods that have different numbers
+for the same named port are in different slices.
 
 upstream: staging/src/k8s.io/endpointslice/utils.go:podToEndpoint, getEndpointPorts;
 pkg/controller/endpoint/endpoints_controller.go:syncService

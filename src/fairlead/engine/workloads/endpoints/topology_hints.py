@@ -277,8 +277,8 @@ def _exchange(
     """Change hints so that clients in the zones `receivers` use endpoints in the zones `givers`.
 
     `ready` are the ready endpoints; their hints are set in place. `givers` and `receivers` map a
-    zone to the number of endpoints that it still has to give or receive. `hints` maps a zone to the
-    number of endpoints whose hint names this zone. These three mappings are updated.
+    zone to the number of endpoints that the zone must still give or receive. `hints` maps a zone to
+    the number of endpoints whose hint names this zone. These three mappings are updated.
     """
     for one in ready:
         zone = one["zone"]

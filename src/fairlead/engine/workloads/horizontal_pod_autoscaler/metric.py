@@ -171,8 +171,8 @@ class Metric:
 
         Returns True if there are `current` counted pods, and no unready or missing pods. The
         proposal then depends only on the ratio of usage to target. If the ratio is within the
-        tolerances, the proposal is `current`. Below the tolerances, it is at most `current`; above
-        them, it is at least `current`.
+        tolerances, the proposal is `current`. If the ratio is below the tolerances, the proposal is
+        at most `current`. If the ratio is above the tolerances, the proposal is at least `current`.
         """
         groups = self.groups
         if groups is None or groups.unready.pods or groups.missing_requests:

@@ -9,8 +9,8 @@ their verdict, preemption cannot help on that node. Only the remaining nodes nee
 Example: a topology spread constraint (maxSkew 1) spreads the pods of app a over two zones. Zone z1
 has one pod of app a more than zone z2. The preemptor is a new pod of app a. The constraint accepts
 all nodes in z2, so there NodeResourcesFit alone determines the victims. The constraint rejects all
-nodes in z1. A node in z1 needs a trial only if a pod of app a with a lower priority than the
-preemptor runs on it.
+nodes in z1. A node in z1 needs a trial only if it runs a pod of app a with a lower priority than
+the preemptor.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ClusterVerdicts(Struct, frozen=True):
     def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
         """Return, for each node in `rows`, whether the removal of a pod may change a verdict.
 
-        Only pods of lower priority than `pod` count, because only they can be victims.
+        Only pods of lower priority than `pod` count, because only such pods can be victims.
         `RemovalEffect.concerns` gives the same answer for all pods of a group that was loaded in
         bulk (`Representatives`). So only one pod of each group is examined.
         """

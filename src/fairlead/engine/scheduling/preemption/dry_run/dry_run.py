@@ -12,12 +12,12 @@ a plugin decides which pods are eligible victims.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). A trial
 removes pods from a node hypothetically and runs all Filters again. If NodeResourcesFit is the only
-Filter that depends on the pods of a node, victims are computed without a trial. `VictimColumns`
-computes them for many nodes together, `select_victims_by_resources` for one node. If some Filters
-depend on other nodes, the victims are first computed as if these Filters did not exist. These
-intermediate results are always cached per shape and priority. The intermediate results are then
-combined with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are
-found by a trial on the node.
+Filter that depends on the pods of a node, victims are computed without a trial. In this case,
+`VictimColumns` computes the victims for many nodes together, and `select_victims_by_resources`
+computes the victims for one node. If some Filters depend on other nodes, the victims are first
+computed as if these Filters did not exist. These intermediate results are always cached per shape
+and priority. The intermediate results are then combined with the verdicts of these Filters
+(`ClusterVerdicts`). In all other cases, victims are found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. If the log of nodes, pods or nominations names a node, the row of that node is
