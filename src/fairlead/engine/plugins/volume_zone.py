@@ -55,7 +55,7 @@ class VolumeTopology(Struct, frozen=True):
 
 
 class _Topologies:
-    """The labels required by the pod's bound volumes.
+    """The labels that the pod's bound volumes require.
 
     `conflicts` marks the nodes that do not match; it is computed on first use.
     """

@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
-    """Return the verdict on every node for `pod`, with nominated pods counted on their nodes."""
+    """Return the verdict on every node for `pod`; nominated pods count as placed."""
     found = filter_nodes(plans, pod)
     if found.rejected is None:
         found.codes = with_nominated_verdicts(plans, pod, found.plan, found.state, found.codes)

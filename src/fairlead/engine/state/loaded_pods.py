@@ -92,7 +92,7 @@ class LoadedPods:
 
 
 class PlacedPod(Protocol):
-    """Protocol for the facts of a placed pod that decide whether it is a victim of a preemption."""
+    """Protocol for the facts about a placed pod that decide whether a preemption evicts the pod."""
 
     @property
     def id(self) -> str:

@@ -412,7 +412,10 @@ class NodeTable:
 
     @staticmethod
     def _enter(placed: Sequence[PlacedReplicas], nodes: Sequence[NodeInfo], rows: Ints) -> None:
-        """Add the i-th pod of `placed` to the pods of `nodes[i]`, the node at `rows[i]`."""
+        """Add the pods in `placed` to their nodes.
+
+        The i-th pod of all pods in `placed` is on `nodes[i]`, the node at `rows[i]`.
+        """
         uids = list(chain.from_iterable(some.replicas.uids for some in placed))
         entries = list(chain.from_iterable(some.replicas.rows for some in placed))
         # The pods are sorted by node, because one dictionary for each node is faster than one call
@@ -425,7 +428,10 @@ class NodeTable:
             pods.load({uids[index]: entries[index] for index in those})
 
     def _sum_up(self, placed: Sequence[PlacedReplicas], rows: Ints) -> None:
-        """Add the requests of the pods `placed` to the sums of their nodes, which are at `rows`."""
+        """Add the requests of the pods in `placed` to the sums of their nodes.
+
+        The i-th pod of all pods in `placed` is on the node at `rows[i]`.
+        """
         sizes = [len(some.nodes) for some in placed]
         shapes = [some.replica.shape for some in placed]
         loads = [dict(shape.load) for shape in shapes]

@@ -1,7 +1,7 @@
 """ExaminationQueue: the nodes that the next monitor passes must examine.
 
 Upstream examines every node every five seconds. Here, a pass examines a node if the node, its lease
-or its zone changed (`add`). A pass also examines a node if a deadline of the node passed
+or its zone changed (`add`). A pass also examines a node if a deadline of the node has passed
 (`schedule`). All other nodes are not examined, because the result would be the same as before.
 """
 

@@ -38,7 +38,7 @@ _State = tuple[int, int, int, int, int, int]
 
 
 class RepeatedFailures:
-    """Keeps one profile's last failure for each group of equal pods, until the state changes."""
+    """Keeps one profile's last failure for each group of equal pods, until the cluster changes."""
 
     def __init__(self, framework: Framework) -> None:
         """Create an empty cache for the pods that `framework` schedules."""

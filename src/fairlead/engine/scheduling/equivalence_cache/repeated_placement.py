@@ -16,7 +16,7 @@ entry also contains the nodes that InterPodAffinity accepts.
 An entry is valid until there is a change in the data that the plugins without cached results read.
 These data are nodes, related objects, DeviceClasses, and the affinity terms of placed pods.
 
-A node is left out if the pod and the pods nominated to the node do not fit together
+A node is left out if the pod and the pods that are nominated to the node do not fit together
 (`nominated_pods`). All plugins run for pods that have a nomination or belong to a PodGroup.
 Upstream also reuses the results of a cycle, but only if no further equal pod fits the node on which
 the last pod was placed (framework/runtime/batch.go: GetNodeHint).

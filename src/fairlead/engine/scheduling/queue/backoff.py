@@ -47,12 +47,13 @@ class BackoffClock(Struct, frozen=True):
     phase: Instant
 
     def expiry(self, since: Instant, count: int) -> Instant:
-        """Return the time at which backoff number `count`, which began at `since`, expires.
+        """Return the time at which the backoff that began at `since` expires.
 
-        The time is rounded down to a multiple of `window`. The backoff counts as still running at
-        the returned time (`is_on`). If the configuration sets `ends_at_expiry`, 1 ns is subtracted
-        from the result, so that the backoff ends at the expiry itself. Returns 0 if `count` is 0,
-        because there is no backoff then.
+        `count` is the number of the backoff, counted from 1. The result is rounded down to a
+        multiple of `window`. The backoff counts as still running at the returned time (`is_on`). If
+        the configuration sets `ends_at_expiry`, 1 ns is subtracted from the result, so that the
+        backoff ends at the expiry itself. Returns 0 if `count` is 0, because there is no backoff
+        then.
         """
         if count <= 0:
             return 0

@@ -1,4 +1,4 @@
-"""Remedies for topology spread: other fields of the constraint, or a label of the node."""
+"""Remedies for topology spread: change the constraint or the labels of the node."""
 
 from __future__ import annotations
 

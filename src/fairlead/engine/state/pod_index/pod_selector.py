@@ -53,7 +53,7 @@ class PodSelector:
 
 
 def anchor_of(selector: LabelSelector | None) -> Anchor:
-    """Return a label that all objects matching `selector` have; None if no such label is known."""
+    """Return a label that every matching object must have; None if no such label is known."""
     if selector is None:
         return None
     for label in selector.match_labels.items():

@@ -75,7 +75,7 @@ class ClusterVerdicts(Struct, frozen=True):
         return codes, suspects
 
     def _judge_nominated(self, pod: PodInfo, found: Feasibility, rows: Rows, codes: Codes) -> None:
-        """Overwrite `codes` where a node is rejected because of pods nominated to it.
+        """Overwrite the `codes` of nodes that are rejected because of their nominated pods.
 
         As in `Framework.run_filters_with_nominated`, a node must be accepted both with and without
         the nominated pods.
@@ -94,10 +94,11 @@ class ClusterVerdicts(Struct, frozen=True):
     def _rejection_beside_nominated(
         self, pod: PodInfo, state: CycleState, node: NodeInfo
     ) -> Status | None:
-        """Return why `node` rejects `pod` if the pods nominated to `node` count as running on it.
+        """Return why `node` rejects `pod` if its nominated pods count as running on `node`.
 
         Only the nominated pods that compete with `pod` count. Returns None if there are no such
-        pods, or if the node accepts `pod` beside them. `state` is changed, and restored at the end.
+        pods, or if the node accepts `pod` beside these pods. `state` is changed, and restored at
+        the end.
         """
         framework = self.framework
         rivals = framework.nominator.competing_pods_on(node.name, pod)

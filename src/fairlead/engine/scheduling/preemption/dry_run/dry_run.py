@@ -1,14 +1,14 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
-The result for a node depends on the preemptor, the node, its pods, the pods nominated to it, and
-the disruption budgets. Of the preemptor, only the priority and the scheduling-relevant spec
-(`Shape`) matter. Results are cached per shape and priority. Only changed nodes are evaluated again.
-If topology spread or pod affinity matters, a result also depends on the preemptor's namespace and
-labels, the pods of all nodes, and related objects. Such a result is cached until one of these
-inputs changes. If anti-affinity is the only rule that depends on other nodes, a changed pod affects
-only the nodes in the same topology domains. Results are not cached if a Filter plugin depends on
-other nodes and is neither PodTopologySpread nor InterPodAffinity. Results are not cached either if
-a plugin decides which pods are eligible victims.
+The result for a node depends on the preemptor, the node, the pods on the node, the pods that are
+nominated to the node, and the disruption budgets. Of the preemptor, only the priority and the
+scheduling-relevant spec (`Shape`) matter. Results are cached per shape and priority. Only changed
+nodes are evaluated again. If topology spread or pod affinity matters, a result also depends on the
+preemptor's namespace and labels, the pods of all nodes, and related objects. Such a result is
+cached until one of these inputs changes. If anti-affinity is the only rule that depends on other
+nodes, a changed pod affects only the nodes in the same topology domains. Results are not cached if
+a Filter plugin depends on other nodes and is neither PodTopologySpread nor InterPodAffinity.
+Results are not cached either if a plugin decides which pods are eligible victims.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). A trial
 removes pods from a node hypothetically and runs all Filters again. If NodeResourcesFit is the only
