@@ -2,8 +2,9 @@
 
 A gang is a PodGroup whose schedulingPolicy is `gang`. The pods of a gang stay out of the queue
 until the PodGroup and at least minCount of its pods exist. No pod of the gang is bound before nodes
-have been chosen for at least minCount of its pods. upstream:
-framework/plugins/gangscheduling/gangscheduling.go
+have been chosen for at least minCount of its pods.
+
+upstream: framework/plugins/gangscheduling/gangscheduling.go
 """
 
 from __future__ import annotations

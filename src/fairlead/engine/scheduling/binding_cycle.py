@@ -7,8 +7,9 @@
 The pod is assumed on its node first, so that the next scheduling cycle counts the pod there. If an
 extender binds the pod, a `CallExtender` is sent instead of the Bind. If the pod must wait for
 Permit or PreBind, status.nominatedNodeName is set before the wait (feature
-NominatedNodeNameForExpectation). upstream: pkg/scheduler/schedule_one.go: assumeAndReserve,
-prepareForBindingCycle, bindingCycle
+NominatedNodeNameForExpectation).
+
+upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class PodBinding(Struct, frozen=True):
 
 
 class BindingRefused(Struct, frozen=True):
-    """A binding that failed; the internal state of the scheduler is already reverted.
+    """A failed binding; its effects on the scheduler's internal state are already reverted.
 
     `in_cycle` is True if a Reserve plugin refused the pod, or a Permit plugin refused it before any
     wait. In upstream, both refusals are part of the scheduling cycle. `commands` revert the writes

@@ -217,8 +217,8 @@ class Workloads:
     def unreplaced_pods(self) -> Iterator[tuple[ObjectRef, list[Pod]]]:
         """Yield (reference, pods without a replacement) of each owner with an UnknownOwnerRule.
 
-        An owner has an UnknownOwnerRule if the state does not contain the owner. The list of pods
-        may be empty.
+        Such a rule replaces the pods of an owner that no simulated controller manages, for example
+        because the cluster dump lacks the owner. The list of pods may be empty.
         """
         for key, rule in self._pod_sets.rules.items():
             if is_unknown_owner(rule):
@@ -366,6 +366,7 @@ class Workloads:
     def _stop_replacing(self, one: ApiObject) -> None:
         """Stop replacing the pods of owners that have an UnknownOwnerRule.
 
+        An UnknownOwnerRule replaces the pods of an owner that no simulated controller manages.
         `one` is deleted or being deleted. If `one` is a Namespace, the method acts on all such
         owners in the Namespace. If `one` is not a Namespace, it is itself the owner: a custom
         resource, a Deployment, or a pod that no controller replaces. Programs such as Flink and

@@ -78,7 +78,7 @@ class _Timer(Struct, eq=False):
 
 
 class _Deletion(Struct):
-    """A deletion of a pod that was sent and has no outcome yet, or that waits for its next try."""
+    """A pod's deletion that was sent and has no outcome yet, or that waits for its next try."""
 
     command: DeleteObject
     node: str

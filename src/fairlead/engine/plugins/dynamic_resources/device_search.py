@@ -17,9 +17,9 @@ constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for 
     r1: c          no candidate follows c, so `c` is given back: no solution
 
 Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints reflect exactly the
-devices on the current path of the search. `_take` records a device in all of these, and
-`_give_back` reverts `_take` exactly. Upstream differs here: when it gives back a shared device, it
-does not release the device's counters.
+devices on the current path of the search. `_take` adds a device to this data, and `_give_back`
+reverts `_take` exactly. Upstream differs here: when it gives back a shared device, it does not
+release the device's counters.
 
 A device with `allowMultipleAllocations` is recorded in `_capacity` instead of `_taking`, because
 other requests may take further shares of it. The counters of such a device are consumed once, with

@@ -99,7 +99,7 @@ class VolumeBinder:
         """Return normally if all bindings of `decision` are complete.
 
         `node_name` is the node on which `pod` is placed. Raises BindingIncompleteError if a binding
-        is incomplete, and BindingFailedError if a binding can never be completed.
+        is incomplete, and BindingFailedError if a binding has failed.
         """
         node = self._cluster.table.find(node_name)
         if node is None:

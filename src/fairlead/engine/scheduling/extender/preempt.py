@@ -2,8 +2,9 @@
 
 The extenders are called one after the other. Each extender gets the candidates that the previous
 extender accepted. An extender may replace the proposed victims. Every victim that an extender
-returns must be on the candidate node and have a lower priority than the preemptor. upstream:
-framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption
+returns must be on the candidate node and have a lower priority than the preemptor.
+
+upstream: framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ with a node, the request moves only the unschedulable pods that have a required 
 that matches the pod of the event. If there was a move request since the last pop, a failed pod goes
 to the backoff queue. If there was no move request, a failed pod goes to the unschedulable pool,
 even if it failed with an error. An updated pod becomes active immediately if it was backing off or
-in flight, or if more than its status changed. upstream: v1.19 internal/queue/scheduling_queue.go,
-eventhandlers.go
+in flight, or if more than its status changed.
+
+upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """
 
 from __future__ import annotations

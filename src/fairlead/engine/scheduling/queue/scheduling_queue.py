@@ -505,7 +505,7 @@ class SchedulingQueue:
             self._admit(queued, now, is_gated=self._is_gated(queued))
 
     def _admit(self, queued: QueuedPod, now: Instant, *, is_gated: bool) -> None:
-        """Add a gated pod to the unschedulable pool, any other pod to the active or backoff queue."""
+        """Add a gated pod to the unschedulable pool, other pods to the active or backoff queue."""
         if is_gated:
             self._join_pool(queued)
         elif self._is_backing_off(queued, now):

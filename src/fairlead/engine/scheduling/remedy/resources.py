@@ -26,8 +26,7 @@ def lower_requests(
     """Yield the change that lowers the pod's requests to the free amounts on the node.
 
     Yields nothing if the node is too small even when it is empty, because the pod is then meant for
-    larger nodes. Also yields nothing if one of the insufficient resources is not free at all on the
-    node.
+    larger nodes. Also yields nothing if the free amount of one of the insufficient resources is 0.
     """
     if capacity_problem(framework, pod, node):
         return
