@@ -9,8 +9,8 @@ Displacements form a graph of workloads. An edge leads from the workload that di
 workload whose pods were displaced. A cycle means wasted work. For example, a pod of A displaces a
 pod of B. The pod that replaces the pod of B displaces a pod of A, and so on. A breadth-first search
 finds the smallest cycle that a new displacement closes. A displacement within one workload closes
-no cycle. It can happen after the value of a PriorityClass was raised: new pods of the workload then
-have a higher priority than its old pods.
+no cycle. For example, after the value of a PriorityClass was raised, new pods of a workload can
+displace its old pods, which have a lower priority.
 
 A workload is *starving* if it was displaced more than STARVING_AFTER times. The detector reports
 starving workloads. If the pods of a starving workload have a negative priority, the cluster gets no
@@ -162,8 +162,8 @@ def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
 
     The subject of a record is the starving workload or the nominated pod.
 
-    The field `times` of such a record is 6, 11, 21, 41, … displacements of a starving workload, or
-    3, 6, 12, 24, … wasted nominations of a pod.
+    So the result is True if the field `times` of the record is 6, 11, 21, 41, … displacements of a
+    starving workload, or 3, 6, 12, 24, … wasted nominations of a pod.
 
     Warnings about every record would flood the cluster in two cases. First, preemptions can
     displace thousands of pods of a large workload, one after another. Second, if the API server

@@ -3,7 +3,7 @@
     with fork(table) as hypothesis:
         hypothesis.remove_pod(node, victim)
         ...                      # call the plugins
-                                 # leaving the block reverts
+                                 # the end of the block reverts the changes
 
 Changes are made to the real columns, so all readers of rows and columns see them. The changes are
 undone one by one, in reverse order. So the cost of a revert is proportional to the number of

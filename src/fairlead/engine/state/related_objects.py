@@ -58,7 +58,7 @@ class RelatedObjects:
     """The objects that plugins and preemption read, except nodes and pods.
 
     The objects are keyed by kind and by `namespace/name`, or by `name` if they have no namespace.
-    `storage_log` contains kind and key of the storage objects that changed. `budgets` are the
+    `storage_log` contains the kinds and keys of the storage objects that changed. `budgets` are the
     PodDisruptionBudgets. `version` increases when a Namespace, a Service or a controller of pods
     (such as a ReplicaSet) changes. For device objects, see `engine.state.devices`.
     """

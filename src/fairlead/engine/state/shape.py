@@ -1,4 +1,4 @@
-"""Shape: the compiled scheduling-relevant part of a spec, shared by equivalent pods.
+"""Shape: the compiled part of a pod spec that affects scheduling, shared by equivalent pods.
 
 Plugin caches are keyed by shape. Selectors, requests, ports and images are computed once per
 distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part of

@@ -6,9 +6,9 @@
     tolerated forever        cancel the pod's timer
     no taints left           cancel the pod's timer
 
-Evictions by this controller have no rate limit and ignore PodDisruptionBudgets. The tainting of
-nodes has a rate limit. A terminating pod is evaluated like any other pod. So a terminating pod may
-be deleted again when the taints of its node change.
+Evictions by this controller have no rate limit and ignore PodDisruptionBudgets. But not-ready nodes
+are tainted at a limited rate. A terminating pod is evaluated like any other pod. So a terminating
+pod may be deleted again when the taints of its node change.
 
 upstream: pkg/controller/tainteviction/taint_eviction.go, timed_workers.go (before 1.29 part of the
 node lifecycle controller: pkg/controller/nodelifecycle/scheduler/taint_manager.go);

@@ -166,8 +166,8 @@ def next_examination(
 ) -> Instant | None:
     """Return the time of the first pass that could find the heartbeat of `node` overdue.
 
-    `health` is the saved health after the last pass. Returns None if the node is already
-    Unknown. Also returns None if its lease is renewed regularly, and the renewal interval plus the
+    `health` is the saved health after the last pass. Returns None if the node is already Unknown.
+    Also returns None if the node's lease is renewed regularly, and the renewal interval plus the
     period of the passes is at most the grace period.
     """
     ready = ready_condition(node)

@@ -1,9 +1,9 @@
 """Filters nodes by the required pod affinity and anti-affinity (InterPodAffinity).
 
 A node is rejected in the following cases, which are checked in this order:
-1. The pod's required affinity is not met. The node lacks a topology key, or one of its domains has
-   no pod that matches all terms. Exception: the incoming pod matches its own terms, and no domain
-   in the cluster has a pod that matches all terms. The domains are then not checked.
+1. The pod's required affinity is not met. The node lacks a topology key, or one of the node's
+   domains has no pod that matches all terms. Exception: the incoming pod matches its own terms, and
+   no domain in the cluster has a pod that matches all terms. The domains are then not checked.
 2. A pod in one of the node's domains matches a required anti-affinity term of the incoming pod.
 3. A pod in one of the node's domains has a required anti-affinity term that matches the incoming
    pod.

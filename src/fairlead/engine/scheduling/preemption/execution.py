@@ -1,8 +1,8 @@
 """Carries out a preemption: evicts the victims, the least important victim last.
 
     CLEARING one by one ──▶ REMOVING all but the last together ──▶ REMOVING the last ──▶ done
-       nominations of lower-priority pods               (once it is terminating, the
-       on the node are cleared                            preemptor passes PreEnqueue again)
+       nominations of lower-priority pods          (once the last victim is terminating, the
+       on the node are cleared                       preemptor passes PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
 event Preempted. A victim that waits on Permit or PreBind is not bound yet. Such a victim is not
@@ -121,7 +121,7 @@ class PreemptionExecution:
         """Return the next commands after `command` succeeded for a victim.
 
         If `command` patched the victim's status, the result deletes the victim. If `command`
-        deleted the victim, the result contains the victim's event. If this was also the last
+        deleted the victim, the result contains the victim's event. If `command` was also the last
         command of the phase, the result contains the commands of the next phase, too.
         """
         victim = self._victim_of[command.target.uid]

@@ -1,8 +1,8 @@
 """InFlightEvents: the events that arrive while pods are being scheduled.
 
 If an event that arrives during a pod's attempt makes the rejection of the pod obsolete, the pod
-must not be put into the unschedulable pool. So all events between a pod's pop and the end of its
-attempt are kept. These events are checked when the pod returns to the queue
+must not be put into the unschedulable pool. So all events that arrive after a pod is popped are
+kept until its attempt ends. The kept events are checked when the pod returns to the queue
 (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
 """
 

@@ -8,11 +8,11 @@
               └─woken── UNSCHEDULABLE ◀── rejected by plugins
 
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
-immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
-whose last attempt ended with an error always waits in ERROR_BACKOFF until its backoff ends. A pod
-leaves UNSCHEDULABLE if an event may make it schedulable. The plugins that rejected the pod decide
-whether an event may make the pod schedulable. The periodic *leftover flush* releases pods that have
-been in UNSCHEDULABLE for too long, by default five minutes.
+immediately: backoff matters only while ACTIVE contains pods (feature SchedulerPopFromBackoffQ). A
+pod whose last attempt ended with an error always waits in ERROR_BACKOFF until its backoff ends. A
+pod leaves UNSCHEDULABLE if an event may make it schedulable. The plugins that rejected the pod
+decide whether an event may make the pod schedulable. The periodic *leftover flush* releases pods
+that have been in UNSCHEDULABLE for too long, by default five minutes.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """

@@ -51,7 +51,7 @@ class _Watch(Struct, frozen=True, eq=False):
 
 
 class PodIndex:
-    """The node rows of placed pods, indexed by pod class and by affinity term.
+    """The nodes of placed pods, indexed by pod class and by affinity term.
 
     `repelling` is the number of required anti-affinity terms of placed pods. `attracting` is the
     number of all other terms of placed pods; these terms affect scores. Pods with equal terms share

@@ -9,9 +9,9 @@ A dependent without another owner is deleted. A dependent with another owner onl
 reference to the deleted owner. The uids of deleted owners are stored, so that dependents created
 after the deletion are found.
 
-Objects that own each other in a circle would wait for each other forever if all are deleted in the
-foreground. One rule breaks the circle. A dependent no longer blocks its owners if one of its own
-dependents is already being deleted in the foreground.
+Objects that own each other in a circle would wait for each other forever if all of them are deleted
+in the foreground. One rule breaks the circle: a dependent no longer blocks its owners if one of its
+own dependents is already being deleted in the foreground.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up. If the owner does not
 exist, its dependents are collected. Unlike in upstream, an owner that was never observed counts as

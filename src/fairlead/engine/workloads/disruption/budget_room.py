@@ -6,8 +6,9 @@
                        all replicas)
     blocked twice      several budgets select the pod; the eviction API refuses its eviction
 
-Example: minAvailable 2 and a Deployment with 2 replicas, both ready: allowed now 0, at best 0. With
-3 replicas, one of them unready: allowed now 0, at best 1.
+Example: a budget has minAvailable 2. If its Deployment has 2 replicas and both are ready, 0
+disruptions are allowed now and 0 at best. If the Deployment has 3 replicas and one is unready, 0
+disruptions are allowed now and 1 at best.
 
 upstream: pkg/registry/core/pod/storage/eviction.go, pkg/controller/disruption/disruption.go
 """
