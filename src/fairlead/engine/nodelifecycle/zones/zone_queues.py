@@ -1,7 +1,7 @@
 """ZoneQueues: the nodes that wait for eviction, in one rate-limited queue per zone.
 
 Evicting a node means tainting it or, in the older mode, deleting its pods. When `ZoneStates` drops
-a zone, the zone keeps its queue. When `ZoneStates` tracks the zone again, `ZoneQueues.open`
+a zone, the zone keeps its queue. When `ZoneStates.open` adds the zone again, `ZoneQueues.open`
 replaces this queue. The new queue is empty and has a new limiter.
 
 `DefectPolicy.UPSTREAM` reproduces two upstream defects. First, a limiter that stops evictions
