@@ -160,10 +160,9 @@ class LoopDetector:
 def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
     """Return whether `record` is the 1st, 2nd, 4th, 8th, … record of its class about its subject.
 
-    The subject of a record is the starving workload or the nominated pod.
-
-    So the result is True if the field `times` of the record is 6, 11, 21, 41, … displacements of a
-    starving workload, or 3, 6, 12, 24, … wasted nominations of a pod.
+    The subject of a record is the starving workload or the nominated pod. The result is True after
+    6, 11, 21, 41, … displacements of a starving workload, and after 3, 6, 12, 24, … wasted
+    nominations of a pod. The field `times` of the record contains this number.
 
     Warnings about every record would flood the cluster in two cases. First, preemptions can
     displace thousands of pods of a large workload, one after another. Second, if the API server

@@ -45,8 +45,8 @@ class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
     For an alternative, `parent` is the name of the request to which the alternative belongs, and
-    `place` is its index in this request. For a request without alternatives, `parent` is the name
-    of the request itself, and `place` is None.
+    `place` is the index of the alternative in that request. For a request without alternatives,
+    `parent` is the name of the request itself, and `place` is None.
     """
 
     parent: str
