@@ -1,8 +1,8 @@
 """ImageLocality: prefers nodes that already have the pod's images (plugins/imagelocality).
 
 The score of a node grows with the total size of the pod's images that the node has. The size of an
-image is multiplied by the fraction of nodes that have it, so that pods do not crowd onto the few
-nodes with a rare image.
+image is multiplied by the fraction of nodes that have it, so that not all pods are placed on the
+few nodes with a rare image.
 """
 
 from __future__ import annotations

@@ -147,12 +147,12 @@ def new_nodes_for(  # noqa: PLR0913 - the pods, the nodes, and what is known abo
     The new nodes are copies of one of `nodes`. Nodes that run pods of the same workloads are
     preferred. Any other node is suitable only if the `pending` pods are known to tolerate its
     taints, and if no `pending` pod waits because of a rule, such as affinity. `known` are the nodes
-    at the end of another run. If a node occurs in both runs, its pods of both runs count. `left`
-    contains the names of nodes that `pending` pods had to leave. `ignored` are messages of rules
-    that do not count. For example, they are SPREAD and APART if a zone without pods may admit the
-    pods. `admits` is set if the caller knows that labels and taints of `nodes` admit the pods.
-    `suit` is set if the caller knows that no rule and no taint keeps the pods off copies of
-    `nodes`.
+    at the end of another run. A node is preferred if it runs such pods in either run. `left`
+    contains the names of nodes that `pending` pods had to leave. A rule whose message is in
+    `ignored` does not exclude nodes. For example, callers that try a zone without pods of these
+    workloads pass the messages SPREAD and APART. `admits` is set if the caller knows that labels
+    and taints of `nodes` admit the pods. `suit` is set if the caller knows that no rule and no
+    taint keeps the pods off copies of `nodes`.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:

@@ -84,7 +84,10 @@ class MatrixMember(Protocol):
         ...
 
     def reject_row(self, row: int) -> None:
-        """Mark `row` as rejected by a ROW plugin. The PlanMatrix writes `total[row]`."""
+        """Mark `row` as rejected by a ROW plugin.
+
+        The method does not change `total[row]`: the PlanMatrix that calls the method does this.
+        """
         ...
 
 

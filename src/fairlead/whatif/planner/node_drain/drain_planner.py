@@ -281,7 +281,10 @@ class DrainPlanner:
         return [pod for pod in self.moving(node) if pod.key not in self.reserved]
 
     def moving(self, node: str) -> list[PodInfo]:
-        """Return the pods of `evicted`, and the `reserved` pods of `node`, in queue order."""
+        """Return the pods that a drain removes from `node`, in queue order.
+
+        The result has the pods of `evicted(node)`, and the `reserved` pods on this node.
+        """
         pods = self.model.node(node).pods.values()
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
