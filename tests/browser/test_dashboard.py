@@ -137,6 +137,7 @@ def test_pods_of_a_stopped_node_are_replaced_under_other_names(dashboard):
     until(page, "document.querySelector('#status').innerText.includes('all replaced')")
     page.mouse_over("h1")
     until(page, "document.querySelector('#outage .tiles')?.innerText.includes('Evicted\\n2')")
+    until(page, "document.querySelector('#outage .tiles').innerText.includes('new pods\\n2')")
     found = page.texts("#status .findings li")[-1]
     assert (
         found
