@@ -103,7 +103,7 @@ _QUESTIONS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit status: 0 at least one pod fits, or N pods if --max-limit N is given; 1 fewer pods "
+        "Exit status: 0 at least one pod fits (with --max-limit N: at least N pods); 1 fewer pods "
         "fit; 2 bad input.",
         "--like",
     ),
@@ -258,7 +258,8 @@ _ITSELF: Final = (
         "bench",
         "fairlead.cli.commands.bench:bench",
         "Run kube-scheduler's benchmark workloads.",
-        "Exit status: 0 all workloads ran; 1 a workload failed or got worse; 2 bad input.",
+        "Exit status: 0 all workloads ran; 1 a workload failed, or needs over 15% more CPU time or "
+        "memory than in --baseline; 2 bad input.",
     ),
     CommandEntry(
         "torture",

@@ -41,15 +41,16 @@ def bench(
     """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler.
 
     The command prints a table with one row for each workload. If upstream requires a minimum of
-    pods per second for a workload, the row also shows this threshold. Upstream's thresholds are for
-    a scheduler with an API server and etcd; Fairlead's figures are for the scheduler alone.
+    pods per second for a workload, the row also shows this minimum as the threshold. Upstream's
+    thresholds are for a scheduler with an API server and etcd; Fairlead's figures are for the
+    scheduler alone.
 
-    Other workloads are Fairlead's own. Batch workloads run Fairlead's batch scheduler. Their
-    threshold is the rate at which kube-batch itself placed pods, without an API server. Outage
-    workloads simulate one day of a cluster with three zones, of which one is down for an hour.
-    These workloads count the evicted pods. WhatIf workloads run `fairlead whatif` on a generated
-    dump; the time to parse the dump is included. ClusterAutoscaler and Karpenter workloads measure
-    a single decision, or simulate a day in which a cluster grows and shrinks.
+    The other workloads do not come from upstream. Batch workloads run Fairlead's batch scheduler.
+    Their threshold is the rate at which kube-batch itself placed pods, without an API server.
+    Outage workloads simulate one day of a cluster with three zones, of which one is down for an
+    hour. These workloads count the evicted pods. WhatIf workloads run `fairlead whatif` on a
+    generated dump; the time to parse the dump is included. ClusterAutoscaler and Karpenter
+    workloads measure a single decision, or simulate a day in which a cluster grows and shrinks.
 
     The column "first ms" shows the CPU time of the first scheduling cycle or batch session. The
     column "p99 ms" shows the 99th percentile of the CPU times of all later measured cycles or

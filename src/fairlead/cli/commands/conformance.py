@@ -69,7 +69,8 @@ def conformance(
     show
         Largest number of differences to print for each file.
     server
-        With kind `api`: send the requests to the API server at this URL instead of Fairlead's own.
+        With kind `api`: send the requests to the API server at this URL instead of Fairlead's own
+        API server.
     tokens
         With `--server`: a file with users and their tokens, in the format of kube-apiserver's
         `--token-auth-file`. By default, the token of each user is the user name followed by

@@ -36,9 +36,10 @@ def consolidate(
             "Ignore one of the rules by which autoscalers keep a node. 'annotations': annotations "
             "such as cluster-autoscaler.kubernetes.io/safe-to-evict=false. 'local-storage': pods "
             "with hostPath volumes, or with emptyDir volumes that are not in memory. 'unmanaged': "
-            "pods without a controller, or whose controller is a custom resource. 'system-pods': "
-            "pods in kube-system that have no disruption budget and were created within the last "
-            "hour. 'waiting-gangs': waiting members of gangs, for which the plan keeps room.",
+            "pods that have no controller, or whose controller is a custom resource. "
+            "'system-pods': pods in kube-system that have no disruption budget and were created "
+            "within the last hour. 'waiting-gangs': waiting members of gangs, for which the plan "
+            "keeps room.",
         ),
     ] = (),
     instance_types: Annotated[
@@ -46,8 +47,8 @@ def consolidate(
         named(
             "FILE",
             "File with the prices of instance types, in the formats of fairlead whatif "
-            "--instance-types. The answer then includes costs. Of the plans that the command "
-            "finds, it chooses the one that removes the nodes with the highest total price.",
+            "--instance-types. The answer then includes costs. From the plans that it finds, the "
+            "command then chooses the plan that removes the nodes with the highest total price.",
         ),
     ] = None,
     most: Annotated[
@@ -71,14 +72,14 @@ def consolidate(
 
     A node must stay if a node autoscaler would keep it because of annotations, local storage, pods
     without a controller, disruption budgets, or a lack of room on other nodes. Nodes of the control
-    plane always stay. Nodes also stay if members of a waiting gang have room only there. For each
-    node that must stay, the answer lists the causes, the responsible objects, and changes that
-    remove the causes. Then the command simulates drains of the nodes that can be removed. It
-    reports the fastest safe drain, with its kubectl commands. The help text of `fairlead
-    drain-plan` states when a drain is safe.
+    plane always stay. A node also stays if members of a waiting gang (a group of pods that start
+    only together) have room only on this node. For each node that must stay, the answer lists the
+    causes, the responsible objects, and changes that remove the causes. Then the command simulates
+    drains of the nodes that can be removed. It reports the fastest safe drain, with its kubectl
+    commands. The help text of `fairlead drain-plan` states when a drain is safe.
 
     The command tries the most promising plans, not all plans. So a plan that saves more can exist.
-    The answer gives an upper bound: no plan can remove more nodes than this.
+    The answer gives an upper bound: no plan can remove more nodes than this number.
 
     SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
     `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a

@@ -55,8 +55,8 @@ def drain_plan(
     """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
     With `--nodes`, the command simulates the drain with 1, 2, 4, ... nodes at a time. The answer is
-    the fastest of these drains that is safe. Pods with a negative priority may stop and stay
-    pending. A drain is safe if all these conditions hold:
+    the fastest safe drain. Pods with a negative priority do not affect whether a drain is safe:
+    they may stop and stay pending. A drain is safe if all these conditions hold:
 
     - Every node becomes empty.
 
@@ -68,8 +68,8 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
-    - No pod without a controller is preempted on the nodes that stay in service. On drained nodes,
-      such pods may be lost.
+    - On the nodes that stay in service, no pod without a controller is preempted. On drained nodes,
+      pods without a controller may be lost.
 
     Without `--nodes`, the command simulates no drain. For each node, it checks whether disruption
     budgets allow the evictions, and whether the pods fit on other nodes. It also checks whether

@@ -56,9 +56,11 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace for objects that are given without one. For --like, --scale and --set, "
-            "the default is to search all namespaces. For objects without metadata.namespace in "
-            "the files of --pod and --apply, the default is 'default'.",
+            help=(
+                "Namespace for objects that are given without a namespace. For --like, --scale and "
+                "--set, the default is to search all namespaces. For objects without "
+                "metadata.namespace in the files of --pod and --apply, the default is 'default'."
+            ),
             metavar="NAME",
             show_default=False,
         ),

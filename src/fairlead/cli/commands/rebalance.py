@@ -29,13 +29,12 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Also move pods that RULE protects from eviction by a node autoscaler. "
-            "'annotations': annotations such as "
-            "cluster-autoscaler.kubernetes.io/safe-to-evict=false. 'local-storage': pods with "
-            "hostPath volumes, or with emptyDir volumes that are not in memory. 'unmanaged': pods "
-            "without a controller, or whose controller is a custom resource. 'system-pods': "
-            "pods in kube-system that have no disruption budget and were created within the last "
-            "hour.",
+            "Also move pods that RULE protects from eviction by a node autoscaler. 'annotations': "
+            "annotations such as cluster-autoscaler.kubernetes.io/safe-to-evict=false. "
+            "'local-storage': pods with hostPath volumes, or with emptyDir volumes that are not "
+            "in memory. 'unmanaged': pods that have no controller, or whose controller is a "
+            "custom resource. 'system-pods': pods in kube-system that have no disruption budget "
+            "and were created within the last hour.",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,

@@ -88,8 +88,8 @@ def upgrade_check(
     """Check whether all nodes can be drained for an upgrade, and how long the upgrade takes.
 
     The answer lists the budgets and workloads that block the upgrade, and pods that fit on no other
-    node. It also lists workloads that are without a ready pod for some time. For each entry of
-    these lists, the answer states the reason, and a change that would help.
+    node. It also lists workloads that have no ready pod for some time. For each entry of these
+    lists, the answer states the reason, and a change that would help.
 
     SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
     `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a

@@ -23,7 +23,7 @@ SimulationOutput = Annotated[
     Parameter(
         name=["--output", "-o"],
         group=OUTPUT,
-        help="Format of the result. With markdown, it is a comment for a pull request.",
+        help="Format of the result. With markdown, the result is a comment for a pull request.",
     ),
 ]
 AnswerFormat = Literal["text", "details", "json", "markdown"]

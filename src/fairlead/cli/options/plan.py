@@ -130,9 +130,11 @@ ChangeNamespace = Annotated[
     str,
     Parameter(
         name=["--namespace", "-n"],
-        help="Namespace for objects that are given without one. For --scale and --set, the default "
-        "is to search all namespaces. For objects without metadata.namespace in the files of "
-        "--apply, the default is 'default'.",
+        help=(
+            "Namespace for objects that are given without a namespace. For --scale and --set, the "
+            "default is to search all namespaces. For objects without metadata.namespace in the "
+            "files of --apply, the default is 'default'."
+        ),
         metavar="NAME",
         show_default=False,
         group=CHANGE,
@@ -151,9 +153,10 @@ class RecordedOptions(PresentOptions):
         named(
             "FILE",
             "KubeSchedulerConfiguration of the recorded scheduler: a file, or "
-            "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of --snapshot. The "
-            "default is the configuration in the export of kube-scheduler-simulator, if FILE is "
-            "such an export and contains one, and otherwise kube-scheduler's defaults.",
+            "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of --snapshot. If FILE "
+            "is an export of kube-scheduler-simulator that contains a configuration, this "
+            "configuration is the default. For all other files, the default is kube-scheduler's "
+            "default configuration.",
         ),
         IN_SCHEDULER,
     ] = None

@@ -65,8 +65,8 @@ NewBatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Configuration of the batch scheduler in the simulation with the change; the value is as "
-        "for --batch-config. The simulation without the change uses --batch-config.",
+        "Configuration of the batch scheduler in the simulation with the change, given as for "
+        "--batch-config. The simulation without the change uses --batch-config.",
     ),
 ]
 BatchPlugins = Annotated[

@@ -43,9 +43,12 @@ def explain(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of OBJECT if OBJECT names none (default: search all namespaces). With "
-            "pods or quotas: explain only those of the namespace. With --apply: also the namespace "
-            "of the objects in FILE that have no metadata.namespace (default: 'default').",
+            help=(
+                "Namespace of OBJECT if OBJECT contains no namespace (default: search all "
+                "namespaces). If OBJECT is pods or quotas: explain only the pods or quotas of this "
+                "namespace. With --apply: also the namespace of the objects in FILE that have no "
+                "metadata.namespace (default: 'default')."
+            ),
             metavar="NAME",
             show_default=False,
         ),
@@ -125,15 +128,16 @@ def explain(
 
     - PriorityClass: the pods that use it, the pods that a pod of the class may preempt, and the
       classes whose pods may preempt a pod of this class. The answer also says how many of the
-      possible victims have a disruption budget. Without a name, pc lists all classes.
+      possible victims have a disruption budget. If OBJECT is pc without a name, the answer lists
+      all classes.
 
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, the reason if the
       autoscaler does not scale, and how many more pods fit, up to maxReplicas.
 
-    - ResourceQuota: how much of each resource is used and free, who uses it, and which workloads
-      lack pods because of the quota. The answer also contains the limits that would admit these
-      pods, a what-if that simulates these limits, and the command that sets them. To compare all
-      quotas, set OBJECT to quotas.
+    - ResourceQuota: how much of each resource is used and free, who uses the quota, and which
+      workloads lack pods because of the quota. The answer also contains the limits that would admit
+      these pods, a what-if that simulates these limits, and the command that sets them. To compare
+      all quotas, set OBJECT to quotas.
 
     - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, and the
       first pod that does not fit. The answer names the nodes that come closest to having room for
@@ -183,8 +187,9 @@ def explain(
         option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have such an object. Without a name, pods, nodes, pc, quota and queues
-        mean all pods, all nodes, all PriorityClasses, all ResourceQuotas and all queues.
+        several namespaces have an object of this kind and name. Without a name, pods, nodes, pc,
+        quota and queues mean all pods, all nodes, all PriorityClasses, all ResourceQuotas and all
+        queues.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,

@@ -28,7 +28,7 @@ class ShadowOptions:
         str,
         Parameter(
             name="--for",
-            help="Stop after this time (default: when a signal arrives).",
+            help="Stop after this time (default: run until a signal arrives).",
             metavar="DURATION",
             show_default=False,
         ),
@@ -54,9 +54,9 @@ class ShadowOptions:
         Names,
         repeatable(
             "MODULE:CLASS",
-            "Add a scheduler plugin to the second configuration only; the value is as for "
-            "--plugin. Without --new-config, the second configuration is the first one plus this "
-            "plugin.",
+            "Add a scheduler plugin only to the second configuration. The plugin is given as for "
+            "--plugin. Without --new-config, the second configuration is the first configuration "
+            "plus this plugin.",
         ),
     ] = ()
 

@@ -40,8 +40,8 @@ def top(
 
     Below the nodes and pods, the command shows the pending pods, each with the scheduler's message,
     and the newest events. Usage comes from the Metrics API; without that API, only requests are
-    shown. Without options, the command reads the cluster that kubectl would use. This can be a real
-    cluster or a cluster of `fairlead up`. The command writes nothing to the cluster.
+    shown. Without options, the command reads the cluster that kubectl would use. The cluster can be
+    a real cluster or a cluster of `fairlead up`. The command writes nothing to the cluster.
 
     Try:
 

@@ -15,10 +15,11 @@ from fairlead.cli.options.provision_time import ProvisionTimes
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
-    "Components to leave out, separated by commas, so that you can run your own instead: kubelet, "
-    "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics, "
-    "storage-class (the default StorageClass). If you leave out 'kubelet', another program must "
-    "renew the nodes' Leases and post the nodes' status. Otherwise, the nodes are NotReady."
+    "Components to leave out, separated by commas, so that you can run your own components "
+    "instead: kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, "
+    "metrics, storage-class (the default StorageClass). If you leave out 'kubelet', another "
+    "program must renew the nodes' Leases and post the nodes' status. Without such a program, the "
+    "nodes are NotReady."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
@@ -51,8 +52,8 @@ COMMAND_HELP: Final = (
 )
 KEEP_TIME_HELP: Final = (
     "Start the clock at the time of --snapshot, or at the time at which the cluster in --data-dir "
-    "last changed. By default, the clock starts at this machine's time, or at the time of the "
-    "dump or the last change if that is later."
+    "last changed. By default, the clock starts at the latest of these times: this machine's time, "
+    "the time of the dump, and the time of the last change."
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "

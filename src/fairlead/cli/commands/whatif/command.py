@@ -48,10 +48,10 @@ def whatif(
     or `--in-cluster`.
 
     Options that describe the change can be combined. The nodes of --add-nodes are added first. When
-    they are Ready, all other changes are made at the same simulated time. Their order is: delete,
-    apply, set fields, scale, cordon, drain, fail nodes, run the descheduler. Only the failure of
-    nodes can be delayed, by --at. With -o text and -o details, the command also writes the answer
-    as an HTML report, fairlead-whatif.html.
+    these nodes are Ready, all other changes are made at the same simulated time. Their order is:
+    delete, apply, set fields, scale, cordon, drain, fail nodes, run the descheduler. Only the
+    failure of nodes can be delayed, by --at. With -o text and -o details, the command also writes
+    the answer as an HTML report, fairlead-whatif.html.
 
     Try:
 

@@ -34,15 +34,14 @@ example priority>=1000, namespace=store, name=web-* or labels.app=web. Such a co
 a pod that it describes is displaced: preempted, evicted, or on a node that was deleted. On a \
 deleted node, DaemonSet pods and static pods do not count. Other conditions have these meanings. \
 pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. \
-pdb-blocks-drains: the change creates or edits a PodDisruptionBudget that then never allows an \
-eviction. replacements-refused: the API server would refuse every new pod of a workload, also \
-replacements, for example because of a new quota. loop: pods are displaced again and again. \
-pending>0: the change leaves pods pending. pending:priority>=1000: the change leaves pods of this \
-priority pending. waited>0: because of the change, pods waited at least a minute for a node. \
-undrained: a drain did not finish. data-deleted: PersistentVolumeClaims were deleted together with \
-their volumes. workload-below=80%: at some time, a workload had fewer ready pods than 80% of the \
-pods that it wants. docs/results.md lists all conditions.
-"""
+pdb-blocks-drains: the change creates or edits a PodDisruptionBudget, and this budget then never \
+allows an eviction. replacements-refused: the API server would refuse every new pod of a \
+workload, also replacements, for example because of a new quota. loop: pods are displaced again \
+and again. pending>0: the change leaves pods pending. pending:priority>=1000: the change leaves \
+pods of this priority pending. waited>0: because of the change, pods waited at least a minute for \
+a node. undrained: a drain did not finish. data-deleted: PersistentVolumeClaims were deleted \
+together with their volumes. workload-below=80%: at some time, a workload had fewer ready pods \
+than 80% of the pods that it wants. docs/results.md lists all conditions."""
 
 
 @Parameter(name="*", group=CHANGE)
@@ -88,11 +87,11 @@ class ChangeOptions:
         Names,
         repeatable(
             "KIND/NAME=cpu=2,...",
-            "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), or of "
-            "one container (deploy/web:app=cpu=2). Limits can also be set "
+            "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), or "
+            "of one container (deploy/web:app=cpu=2). Limits can also be set "
             "(deploy/web=limits.cpu=4). A percentage with a sign changes the present amount "
-            "(deploy/web=cpu=-20%,memory=+10%). A limit that you do not set is raised if "
-            "it is below its new request. To resize one pod in place, name the pod "
+            "(deploy/web=cpu=-20%,memory=+10%). A limit that you do not set is raised if it is "
+            "below the new request of the same resource. To resize one pod in place, name the pod "
             "(pod/web-0=cpu=2).",
         ),
     ] = ()
@@ -121,9 +120,10 @@ class ChangeOptions:
             "NODE",
             "With --add-nodes: the new nodes get the labels, taints and size of this node. With "
             "several nodes (NODE,NODE), such as one of each zone, these nodes are copied in turn; "
-            "NODE:3,NODE copies the first node three times in each turn. With --instance-type, the "
-            "new nodes get the size of the type instead. They are then spread over the zones of "
-            "the type, or with NODE,NODE over the zones of these nodes.",
+            "NODE:3,NODE copies the first node three times in each turn. With --instance-type, "
+            "the new nodes get the size of the instance type, not the size of NODE. With "
+            "NODE,NODE, these new nodes are spread over the zones of the named nodes; with a "
+            "single NODE, they are spread over the zones of the instance type.",
         ),
     ] = ""
     instance_type: Annotated[
@@ -178,10 +178,12 @@ class ChangeOptions:
     max_unavailable: Annotated[
         int | str | None,
         Parameter(
-            help="Drain at most N nodes at a time (default: all). N is a number, or a percentage "
-            "of the nodes to drain, such as 5%. A percentage is rounded down, but to at "
-            "least one node. With this option, a drained node is uncordoned as soon as it is "
-            "empty. With --for, the node stays cordoned for this time after it has become empty.",
+            help=(
+                "Drain at most N nodes at a time (default: all). N is a number, or a percentage of "
+                "the nodes to drain, such as 5%. A percentage is rounded down, but to at least one "
+                "node. With this option, a drained node is uncordoned as soon as it is empty. With "
+                "--for, the node stays cordoned for the time in --for after it has become empty."
+            ),
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -201,7 +203,7 @@ class ChangeOptions:
         str | None,
         named(
             "FILE",
-            "KubeSchedulerConfiguration for the simulation with the change; the value is as for "
+            "KubeSchedulerConfiguration for the simulation with the change, given as for "
             "--config. The simulation without the change uses --config.",
         ),
     ] = None
@@ -209,8 +211,8 @@ class ChangeOptions:
         Names,
         repeatable(
             "MODULE:CLASS",
-            "Add a scheduler plugin only to the simulation with the change; the value is as for "
-            "--plugin.",
+            "Add a scheduler plugin only to the simulation with the change. The plugin is given "
+            "as for --plugin.",
         ),
     ] = ()
     new_batch_config: NewBatchConfig = None
@@ -245,9 +247,11 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of the objects that other options name without a namespace (default: "
-            "search all namespaces). With --apply: also the namespace of the objects in FILE that "
-            "have no metadata.namespace (default: 'default').",
+            help=(
+                "Namespace of objects that other options name as KIND/NAME, without a namespace "
+                "(default: search all namespaces). With --apply: also the namespace of the objects "
+                "in FILE that have no metadata.namespace (default: 'default')."
+            ),
             metavar="NAME",
             show_default=False,
         ),
@@ -322,9 +326,10 @@ class RunOptions:
         named(
             "LABEL",
             "Node label that names the node pool of a node; the answer shows one row per pool. By "
-            "default, this is the label in the selector of --drain, --cordon or --delete. Without "
-            "such a selector, it is the node pool label of Karpenter, EKS, eksctl, GKE, AKS or "
-            "kops. If the nodes have no such label and a zone fails, it is the zone label.",
+            "default, LABEL is the label in the selector of --drain, --cordon or --delete. "
+            "Without such a selector, LABEL is the node pool label of Karpenter, EKS, eksctl, "
+            "GKE, AKS or kops. If the nodes have no node pool label and a zone fails, LABEL is "
+            "the zone label.",
         ),
     ] = ""
     config: PresentConfig = None
@@ -402,8 +407,8 @@ class ComparisonOptions:
         str | None,
         named(
             "FILE",
-            "Make the same change in this second dump too, and compare the answers. Without a "
-            "change, nothing is simulated, and the objects of the dumps are compared.",
+            "Simulate the change also in this second dump, and compare the two answers. Without a "
+            "change, the command simulates nothing, and compares the objects of the two dumps.",
         ),
     ] = None
     against_config: Annotated[
@@ -411,7 +416,7 @@ class ComparisonOptions:
         named(
             "FILE",
             "Simulate the change a second time, with this KubeSchedulerConfiguration instead of "
-            "--config, and compare the answers; the value is as for --config.",
+            "the one in --config, and compare the two answers.",
         ),
     ] = None
 
