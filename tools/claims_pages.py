@@ -295,18 +295,19 @@ error.
 
 Some lines come from files. You get these files with the options `--commands FILE` (the commands to
 the API server, as JSON), `--metrics FILE`, and `--snapshot FILE` (the objects at the end). On this
-page, each line from the snapshot begins with `after:`. *Nowhere:* `TEXT` means that TEXT does not
-occur in the output. A test of this project runs every command.
+page, each line from the snapshot begins with `after:`. The sign `…` stands for text that this page
+leaves out. *Nowhere:* `TEXT` means that TEXT does not occur in the output. A test of this project
+runs every command.
 """
 HEAD: Final = """\
 # From the documents
 
 Five well-known documents describe preemption, node failures and batch scheduling in older versions
-of Kubernetes. Each document has a page here. One document is a reprint of another; its page only
-links to the page of the original. Every other page has the same sections as its document. For each
-claim of the document, the page has a command that shows whether the claim holds for the document's
-version. The page also states what Kubernetes 1.36 does differently. [Versions](../versions.md)
-explains the option `--behave-like`.
+of Kubernetes. Each document has a page here. One document is a reprint of another; the page about
+the reprint only links to the page about the original. Every other page has the same sections as its
+document. For each claim of the document, the page has a command that shows whether the claim holds
+for the document's version. The page also states what Kubernetes 1.36 does differently.
+[Versions](../versions.md) explains the option `--behave-like`.
 
 | document | version | claims | do not hold | differ in 1.36 |
 |---|---|---|---|---|

@@ -43,8 +43,8 @@ class DrainEditForm(Struct, forbid_unknown_fields=True):
     instead: Annotated[
         list[str],
         about(
-            "further nodes that the change could help; the change makes room for the "
-            "pods of only one node"
+            "further nodes that the change could help instead of the nodes in `helps`, because "
+            "pods of these nodes could take the same room"
         ),
     ]
     alone: Annotated[list[str], about("nodes that can be drained after this change alone")]
@@ -297,7 +297,10 @@ class UpgradeCheckForm(AnswerForm, kw_only=True, tag="UpgradeCheck"):
     waits: Annotated[list[DownPodsForm], about("pods that wait until their nodes are back")]
     paces: Annotated[
         list[PaceForm],
-        about("the simulation of the upgrade; if a faster pace was tried, also its simulation"),
+        about(
+            "the simulation of the upgrade; if a faster pace was tried, also the simulation of the "
+            "faster pace"
+        ),
     ]
     pending: Annotated[
         list[UnplacedPodForm], about("pods without a node at the end of a simulation")
@@ -367,8 +370,9 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     bound_by: Annotated[
         str,
         about(
-            "what determines `at_most`: a resource, `pods per node`, `groups of nodes` (to which "
-            'node selectors and taints restrict pods) or a workload; `""` if nothing does'
+            "what determines `at_most`: a resource, `pods per node`, `groups of nodes` (because "
+            'node selectors and taints restrict pods to groups of nodes) or a workload; `""` if '
+            "nothing determines it"
         ),
     ]
     needed: Annotated[
@@ -384,7 +388,10 @@ class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
     ]
     waiting_gangs: Annotated[
         list[WaitingGangForm],
-        about("gangs with waiting pods for which the plan keeps room, unless it ignores them"),
+        about(
+            "gangs with waiting pods; the plan keeps room for these pods, except with `--ignore "
+            "waiting-gangs`"
+        ),
     ]
     saving_per_hour: Annotated[
         float | None, about("price of the removed nodes per hour; `null` if no prices are known")

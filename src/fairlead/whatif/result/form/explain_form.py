@@ -237,8 +237,8 @@ class NodeBlockerForm(Struct, forbid_unknown_fields=True):
     pending: Annotated[
         int | None,
         about(
-            "number of pods of the same workload, with this pod, that fit on no other node after "
-            "the drain; `null` for reasons other than missing room"
+            "number of pods of this pod's workload, including this pod, that fit on no other node "
+            "after the drain; `null` if the reason is not missing room"
         ),
     ]
     owner: Annotated[str, about("the object to change")]

@@ -94,9 +94,9 @@ class FitForm(AnswerForm, kw_only=True, tag="Fit"):
     preempted_without_node: Annotated[
         int,
         about(
-            "number of preempted pods that have no node at the end; counts the victims "
-            "of pods that were already pending, or with `--autoscale` the victims of "
-            "new pods"
+            "number of preempted pods that have no node at the end. Without `--autoscale`, these "
+            "are victims of pods that were already pending; with `--autoscale`, they are victims "
+            "of new pods"
         ),
     ]
     breached_budgets: Annotated[list[BreachForm], about("budgets that preemptions breach")]

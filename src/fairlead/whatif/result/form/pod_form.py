@@ -146,7 +146,10 @@ class ExplanationForm(
     ]
     larger_node: Annotated[
         NewNodeForm | None,
-        about("larger nodes of which fewer copies than of `new_node` are needed, or `null`"),
+        about(
+            "copies of a larger existing node, if the pods need fewer copies of it than of "
+            "`new_node`; otherwise `null`"
+        ),
     ]
     new_nodes_for_group: Annotated[
         NewNodesForGroupForm | None,
@@ -163,7 +166,7 @@ class ExplanationForm(
     ]
     after_rivals: Annotated[
         str,
-        about('a sentence about pods that can take the pod\'s room before the pod does, or `""`'),
+        about('a sentence about other pods that can take the room of the explained pod, or `""`'),
     ]
     notes: Annotated[list[str], about("sentences about the state of the pod, and assumptions")]
     behaves_like: Annotated[

@@ -18,7 +18,7 @@ class QueueResourceForm(Struct, forbid_unknown_fields=True):
     deserved: Annotated[float, about("what the queue deserves")]
     capability: Annotated[int | None, about("the limit of the queue, or `null`")]
     guarantee: Annotated[int | None, about("the guarantee of the queue, or `null`")]
-    cluster: Annotated[int, about("the sum over all nodes")]
+    cluster: Annotated[int, about("the total amount of all nodes")]
     requested_words: Annotated[str, about("`requested` as text")]
     allocated_words: Annotated[str, about("`allocated` as text")]
     deserved_words: Annotated[str, about("`deserved` as text")]

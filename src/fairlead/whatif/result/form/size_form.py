@@ -73,8 +73,8 @@ class SizeForm(AnswerForm, kw_only=True, tag="Size"):
     node_sets_tried: Annotated[
         int,
         about(
-            "with `--survive nodes=N`: number of sets of N nodes whose failure was tried, or has "
-            "the same result as a failure that was tried"
+            "with `--survive nodes=N`: number of sets of N nodes whose failure was tried, or is "
+            "known to have the same result as a failure that was tried"
         ),
     ]
     node_sets: Annotated[int, about("with `--survive nodes=N`: number of all sets of N nodes")]
