@@ -110,7 +110,7 @@ _QUESTIONS: Final = (
     CommandEntry(
         "consolidate",
         "fairlead.cli.commands.consolidate:consolidate",
-        "Find nodes that can be removed, and what keeps the others.",
+        "Find nodes that can be removed, and what keeps the other nodes.",
         main_option="--nodes",
     ),
     CommandEntry(
@@ -140,7 +140,7 @@ _QUESTIONS: Final = (
     CommandEntry(
         "rebalance",
         "fairlead.cli.commands.rebalance:rebalance",
-        "Propose pod moves that make room or even out nodes.",
+        "Propose pod moves that make room or even out node loads.",
     ),
     CommandEntry(
         "watch",

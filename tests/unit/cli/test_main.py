@@ -195,7 +195,8 @@ def test_the_help_of_whatif_states_the_order_of_a_change(fairlead):
     _, out, _ = fairlead("whatif", "--help")
     text = " ".join(out.split())
     assert (
-        "The nodes of --add-nodes are added first. When they are Ready, all other changes" in text
+        "The nodes of --add-nodes are added first. When these nodes are Ready, all other changes"
+        in text
     )
     assert (
         "delete, apply, set fields, scale, cordon, drain, fail nodes, run the descheduler" in text

@@ -55,8 +55,8 @@ def drain_plan(
     """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
     With `--nodes`, the command simulates the drain with 1, 2, 4, ... nodes at a time. The answer is
-    the fastest safe drain. Pods with a negative priority do not affect whether a drain is safe:
-    they may stop and stay pending. A drain is safe if all these conditions hold:
+    the fastest safe drain. Even in a safe drain, pods with a negative priority may stop and stay
+    pending. A drain is safe if all these conditions hold:
 
     - Every node becomes empty.
 

@@ -90,9 +90,9 @@ class ChangeOptions:
             "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), or "
             "of one container (deploy/web:app=cpu=2). Limits can also be set "
             "(deploy/web=limits.cpu=4). A percentage with a sign changes the present amount "
-            "(deploy/web=cpu=-20%,memory=+10%). A limit that you do not set is raised if it is "
-            "below the new request of the same resource. To resize one pod in place, name the pod "
-            "(pod/web-0=cpu=2).",
+            "(deploy/web=cpu=-20%,memory=+10%). If the new request of a resource exceeds its "
+            "limit and you do not set the limit, the limit is raised to the request. To resize "
+            "one pod in place, name the pod (pod/web-0=cpu=2).",
         ),
     ] = ()
     apply_vpa: Annotated[

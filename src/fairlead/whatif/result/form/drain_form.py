@@ -271,7 +271,7 @@ class NeverForm(Struct, forbid_unknown_fields=True):
 
 
 class UpgradeCheckForm(AnswerForm, kw_only=True, tag="UpgradeCheck"):
-    """`fairlead upgrade-check`: whether the nodes can be replaced one after another."""
+    """`fairlead upgrade-check`: whether an upgrade can drain all nodes, and how long it takes."""
 
     nodes: Annotated[int, about("number of nodes to upgrade")]
     drainable: Annotated[int, about("number of nodes that can be drained")]
