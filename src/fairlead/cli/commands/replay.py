@@ -53,9 +53,9 @@ def replay(
     cluster before the binding. It finds the nodes on which the pod fits, and computes the scores of
     these nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules
     if it has the highest score of all these nodes. In a large cluster, the scheduler scores only a
-    sample of the nodes. There, the recorded node agrees if it has the highest score in at least one
-    possible sample. The answer counts the pods whose node agrees, and lists the other pods with the
-    reasons.
+    sample of the nodes. In such a cluster, the recorded node agrees if it has the highest score in
+    at least one possible sample. The answer counts the pods whose node agrees, and lists the other
+    pods with the reasons.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the

@@ -89,9 +89,10 @@ def sweep(
     --random, only a sample of them runs. The command writes its results to the directory of --out.
     The file cases.csv contains a row for each case, and the directory cases/ contains the full
     result of each case. The file report.html is the report of the sweep, and the file worst.html is
-    the full report of the worst case. To continue an interrupted sweep, run the same command again.
-    Only the cases without results in the directory then run. However, if the scenario, a file that
-    it names, an installed plugin, or the version of Fairlead has changed, all cases run again.
+    the full report of the worst case (see --rank-by). To continue an interrupted sweep, run the
+    same command again. Only the cases without results in the directory then run. However, if the
+    scenario, a file that it names, an installed plugin, or the version of Fairlead has changed, all
+    cases run again.
 
     Try:
 

@@ -39,8 +39,8 @@ def watch(
     (default: 1m). If none of --kubeconfig, --context and --in-cluster is given, the command reads
     the cluster that kubectl would use. If the cluster has changed, the command answers all
     questions again. It serves the answers as a web page (/), as JSON (/answers) and as Prometheus
-    metrics (/metrics). Clients must send a token, as a bearer token or as ?token= in the URL. Only
-    health checks (/healthz) need no token. An example of a file with two questions:
+    metrics (/metrics). Clients must send a token, as a bearer token or as ?token= in the URL.
+    Health checks (/healthz) need no token. An example of a file with two questions:
 
         every: 1m
         questions:

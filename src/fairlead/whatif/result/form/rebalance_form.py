@@ -32,7 +32,7 @@ class RebalanceMoveForm(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RebalanceForm(AnswerForm, kw_only=True, tag="Rebalance"):
-    """`fairlead rebalance`: moves of pods that make room for pending pods or even out node loads."""
+    """`fairlead rebalance`: moves of pods that make room for other pods or even out node loads."""
 
     before: Annotated[BalanceForm, about("the balance in the dump")]
     after: Annotated[BalanceForm, about("the balance after the moves")]
