@@ -20,8 +20,8 @@ AUTOSCALING: Final = Group("Autoscaling", sort_key=4)
 SHADOW: Final = Group(
     "Shadow",
     help=(
-        "Compare Fairlead's decisions with those of the cluster's own schedulers, and write nothing"
-        " to the cluster. The other options of this group need --shadow."
+        "Compare Fairlead's decisions with the decisions of the cluster's own schedulers, and "
+        "write nothing to the cluster. The other options of this group need --shadow."
     ),
     sort_key=5,
 )

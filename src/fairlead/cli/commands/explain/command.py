@@ -101,12 +101,13 @@ def explain(
     The answer depends on the kind of OBJECT:
 
     - pods (without a name): all pending pods, all workloads with too few pods, all pods that have a
-      node but are not ready, and all nodes that take no new pods, each with the reason.
+      node but are not ready, and all nodes that take no new pods. For each of these objects, the
+      answer gives the reason.
 
     - nodes (without a name): the nodes that take no new pods, with the reasons, and the requests
       and free resources of all other nodes. For each node, the answer also gives the number of
-      pending pods that fit on the node. For a node that takes no new pods, this is the number that
-      would fit if the node took new pods.
+      pending pods that fit on the node. For a node that takes no new pods, the answer gives the
+      number of pending pods that would fit if the node took new pods.
 
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
@@ -119,8 +120,8 @@ def explain(
 
     - Workload, or a custom resource that controls pods or Jobs: its pods, why pods are pending or
       not ready, and its disruption budgets. The answer also names the node on which one more pod
-      would be placed. If the pods wait for their group, for example those of a Volcano Job
-      (vcjob), the answer says what blocks the group.
+      would be placed. If the pods wait for their group, the answer says what blocks the group. For
+      example, the pods of a Volcano Job (vcjob) are a group.
 
     - Node: its pods, which of them fit on other nodes, and what blocks a drain.
 
@@ -183,8 +184,8 @@ def explain(
     Parameters
     ----------
     first
-        A dump of the cluster: a file, a directory, or - for standard input. Leave it out if an
-        option such as --context, --snapshot or --process names the cluster.
+        A dump of the cluster: a file, a directory, or - for standard input. Leave SNAPSHOT out if
+        an option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
         several namespaces have an object of this kind and name. Without a name, pods, nodes, pc,

@@ -48,9 +48,9 @@ def extender(
     The extender serves filter, prioritize, preempt and bind requests in kube-scheduler's format.
     Requests can contain whole nodes, or only the names of nodes (nodeCacheCapable). With --plugin
     alone, the extender runs only the plugins of --plugin. With --config, it runs the plugins that
-    the configuration enables, and those of --plugin. With neither option, it runs kube-scheduler's
-    default plugins. Plugins see the objects in the dump of --snapshot, and all nodes that
-    kube-scheduler has sent in requests.
+    the configuration enables, and the plugins of --plugin. With neither option, it runs
+    kube-scheduler's default plugins. Plugins see the objects in the dump of --snapshot, and all
+    nodes that kube-scheduler has sent in requests.
 
     Try:
 

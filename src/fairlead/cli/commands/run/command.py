@@ -58,7 +58,11 @@ def run(
     batch_plugin: BatchPlugins = (),
     listen: Annotated[str, named("HOST:PORT", LISTEN_HELP)] = "127.0.0.1:10259",
     tls_cert_file: Annotated[
-        str, named("FILE", "Certificate of --listen (default: a self-signed certificate).")
+        str,
+        named(
+            "FILE",
+            "Certificate of the HTTPS server at --listen (default: a self-signed certificate).",
+        ),
     ] = "",
     tls_private_key_file: Annotated[str, named("FILE", "Private key of --tls-cert-file.")] = "",
     dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,

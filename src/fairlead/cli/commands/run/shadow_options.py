@@ -19,8 +19,10 @@ class ShadowOptions:
     shadow: Annotated[
         bool,
         Parameter(
-            help="Choose a node for every pod, and compare it with the node that the cluster's own "
-            "scheduler chooses.",
+            help=(
+                "Choose a node for every pod, and compare this node with the node that the "
+                "cluster's own scheduler chooses."
+            ),
             negative=(),
         ),
     ] = False

@@ -57,8 +57,8 @@ KEEP_TIME_HELP: Final = (
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
-    "for fairlead whatif. Its nodes become the simulated nodes, and its pods keep running on them. "
-    "Cannot be combined with --nodes or --zones."
+    "for fairlead whatif. The nodes of the other cluster become the simulated nodes, and the pods "
+    "of the other cluster keep running on these nodes. Cannot be combined with --nodes or --zones."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard to browsers on this machine. The second line of output ends with a"
