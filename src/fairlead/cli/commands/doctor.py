@@ -56,8 +56,8 @@ def doctor(*, connection: ConnectionOptions = NO_CONNECTION) -> int:
     """Check this machine: libraries, memory, kubectl, and the cluster of a kubeconfig context.
 
     The command prints a line for each check. 'ok' means that the check passes. 'missing' means that
-    the check fails, and that the exit status is 1. 'note' means that the check fails, but that it
-    affects only the commands or features that the line names.
+    the check fails, and that the exit status is 1. 'note' means that the check fails, but that the
+    failure affects only the commands or features that the line names.
 
     The command changes nothing. It contacts a cluster only with --context, --kubeconfig or
     --in-cluster.
