@@ -190,11 +190,11 @@ class Engine:
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
-        """Return the controllers that need `stimulus`; None if the written object's kind matters.
+        """Return the controllers that need `stimulus`, the success of a command.
 
-        The kind matters if one of the issuer's controllers needs the successes of commands of this
-        class only for certain kinds of objects. If the kind does not matter, the result is the same
-        for all commands of this class by this issuer.
+        The result is the same for all commands of this class by this issuer. Return None if this is
+        not so, because one of the issuer's controllers needs such a success only if the command
+        wrote an object of certain kinds.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = self._members_for(issuer)

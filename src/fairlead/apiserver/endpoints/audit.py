@@ -1,7 +1,7 @@
 """Audit log lines: the user, the request, the status code and, depending on the level, bodies.
 
-Bodies are recorded only for writes, and never for resources that contain secrets. An audit policy
-of kube-apiserver can state these rules; Fairlead reads no audit policy.
+Bodies are recorded only for writes, and never for resources that contain secrets. In
+kube-apiserver, an audit policy decides which bodies are recorded. Fairlead reads no audit policy.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go:Event; audit/request.go:LogRequestObject,
 LogResponseObject

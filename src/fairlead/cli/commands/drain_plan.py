@@ -55,8 +55,7 @@ def drain_plan(
     """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
     With `--nodes`, the command simulates the drain with 1, 2, 4, ... nodes at a time. The answer is
-    the fastest safe drain. Even in a safe drain, pods with a negative priority may stop and stay
-    pending. A drain is safe if all these conditions hold:
+    the fastest safe drain. A drain is safe if all these conditions hold:
 
     - Every node becomes empty.
 
@@ -70,6 +69,8 @@ def drain_plan(
 
     - On the nodes that stay in service, no pod without a controller is preempted. On drained nodes,
       pods without a controller may be lost.
+
+    These conditions do not apply to pods with a negative priority, which may stop and stay pending.
 
     Without `--nodes`, the command simulates no drain. For each node, it checks whether disruption
     budgets allow the evictions, and whether the pods fit on other nodes. It also checks whether

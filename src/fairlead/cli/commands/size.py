@@ -62,8 +62,8 @@ def size(
         int,
         Parameter(
             help="The last step of the search replaces nodes by cheaper ones. This step is "
-            "limited to N scheduling cycles for each pod that the search places. For fewer than "
-            "500 pods, the limit is 500 times N cycles. A larger N takes more time, and never "
+            "limited to a number of scheduling cycles: N times the number of pods that the search "
+            "places, but at least N times 500. A larger N takes more time, and never "
             "gives a more expensive answer. In small clusters, the search often ends before the "
             "limit, because no replacement is left to try. The answer then says that a larger N "
             "changes nothing.",

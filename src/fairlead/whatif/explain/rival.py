@@ -138,7 +138,10 @@ def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:
 
 
 def _without_preemptors(model: ClusterModel, pods: list[PodInfo]) -> list[PodInfo]:
-    """Return the pending `pods` that preempt no pods; no pod in `pods` fits a node."""
+    """Return those of `pods` that would not preempt other pods.
+
+    All of `pods` must be pending, and none of them fits a node.
+    """
     preempts: dict[Hashable, bool] = {}
     found = []
     for pod in pods:

@@ -204,9 +204,9 @@ class RemovalSearch:
             return found
 
     def _estimate(self, order: Sequence[str], limit: int | None) -> float:
-        """Return the saving of the choice of at most `limit` nodes that `order` yields.
+        """Return the saving if at most `limit` nodes are removed, tried in the order of `order`.
 
-        This is an estimate from sums of free resources (`RoomTable`), without the scheduler.
+        The result is an estimate from sums of free resources (`RoomTable`), without the scheduler.
         """
         if not self._prices and (limit is None or limit > self._most):
             limit = self._most

@@ -188,8 +188,8 @@ def explain(
         an option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have an object of this kind and name. Without a name, pods, nodes, pc,
-        quota and queues mean all pods, all nodes, all PriorityClasses, all ResourceQuotas and all
+        several namespaces have an object of this kind and name. Five kinds need no name: pods means
+        all pods, nodes all nodes, pc all PriorityClasses, quotas all ResourceQuotas, and queues all
         queues.
     """
     from fairlead.cli.commands.explain.run import (
