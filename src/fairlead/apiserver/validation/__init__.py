@@ -7,5 +7,5 @@ admission.
 A store calls `validator` with the `KindRules` of the kind's strategy (`registry.strategies`). A
 rule that only one strategy uses may be in the module of that strategy. All other rules are here, in
 the module or package of their group. `meta` contains the parts that all groups share: field errors,
-formats, ObjectMeta, and the checks against the facts about single fields (`api.facts`).
+formats, ObjectMeta, and the checks of single fields, whose rules are data (`api.facts`).
 """

@@ -67,7 +67,7 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
-    - On the nodes that stay in service, no pod without a controller is preempted. On drained nodes,
+    - Pods without a controller are not preempted on nodes that stay in service. On drained nodes,
       pods without a controller may be lost.
 
     These conditions do not apply to pods with a negative priority, which may stop and stay pending.

@@ -151,7 +151,7 @@ class _Waiting(Struct, frozen=True):
 def _first_nodes(
     context: StepContext, pending: Sequence[PodEnd], nodes: Sequence[NodeEnd]
 ) -> Iterator[NextStep]:
-    """Yield what-ifs with new nodes for the `pending` pods: copies of some of `nodes`."""
+    """Yield what-ifs in which the `pending` pods get new nodes, which are copies of `nodes`."""
     kept, later, reach = _further_pods(pending, context)
     by_name = {node.name: node for node in nodes}
     evicted = context.answer.difference.evicted

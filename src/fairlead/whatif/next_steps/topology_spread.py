@@ -29,15 +29,15 @@ _ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one 
 
 
 def relax_spread(context: StepContext) -> Iterator[NextStep]:
-    """Yield steps against topology spread that keeps pods pending.
+    """Yield steps that help if topology spread keeps pods pending.
 
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
     `context.causes`. There is no step for nodes that would have room only after a preemption,
     because other pods would lose their nodes. If it helps to delete the Node objects of failed
     nodes, the failed nodes are the cause, and the deletion is the first step. The second step sets
-    nodeTaintsPolicy Honor, with which failed nodes do not count; this step is not tried. If the
-    deletion does not help, the only step is a what-if with other topology spread constraints. This
-    what-if is yielded only if it helps.
+    nodeTaintsPolicy to Honor, so that failed nodes do not count. The second step is yielded without
+    a trial. If the deletion does not help, the only step is a what-if with other topology spread
+    constraints. This what-if is yielded only if it helps.
     """
     rules = _rules_against(context.answer.difference.pending, context)
     for alike in _alike(rules):

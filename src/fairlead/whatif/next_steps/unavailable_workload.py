@@ -53,10 +53,11 @@ _TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoEx
 def keep_available(context: StepContext) -> Iterator[NextStep]:
     """Yield a remedy for one of the workloads that had no ready pod, if a remedy is found.
 
-    For StatefulSets, the remedy is the taint out-of-service on the failed nodes. The same remedy
-    applies to a workload with a pod that waits for a volume or devices of a pod on a failed node.
-    For other workloads, the remedy is one more replica, if their pods find a node and their budgets
-    are not breached. Each kind of remedy is tried for up to TRIES_MAX workloads.
+    For StatefulSets, the remedy is the taint out-of-service on the failed nodes. Other workloads
+    get the same remedy if one of their pods waits for a volume or a device that is still in use on
+    a failed node. For all other workloads, the remedy is one more replica, if their pods find a
+    node and their budgets are not breached. Each kind of remedy is tried for up to TRIES_MAX
+    workloads.
     """
     effect = context.answer.effect
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]

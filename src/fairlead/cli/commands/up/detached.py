@@ -173,7 +173,7 @@ def running_cluster(name: str) -> DetachedCluster | None:
 def down(*, name: Annotated[str, named("NAME", DOWN_NAME_HELP)] = NAME) -> int:
     """End a cluster that `fairlead up --detach` started, and wait until it has ended.
 
-    On one machine, two clusters of one user that run with --detach need different names.
+    If you run two clusters with --detach on one machine, they need different names.
     """
     check_cluster_name(name)
     with _opened(name, ".json") as state:

@@ -425,7 +425,7 @@ class DisruptionController:
     def process_queue(self, now: Instant) -> None:
         """If a check of the queue is due, remove the completed and the failed commands.
 
-        Also deletes the candidates of each removed command whose replacements are ready.
+        If the replacements of a removed command are ready, its candidates are deleted.
         """
         if self._queue_at is None or self._queue_at > now:
             return

@@ -466,8 +466,9 @@ class DryRuns:
         """Return the candidate for the node at `row`, or a status that says why there is none.
 
         If `fit` is not None, it is the only Filter that depends on the pods of the node. The
-        victims are then found by comparing sums of requests, without calling the Filters.
-        But if a plugin that reads only the Node object rejects the node, the Filters are called.
+        victims are then found by comparing sums of requests, without calling the Filters. There is
+        one exception: if a Filter that reads only the Node object rejects the node, all Filters are
+        called, so that the returned status is that of the rejecting Filter.
         """
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()
