@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import ClassVar
 
@@ -451,32 +452,80 @@ class Counting:
 
 
 @pytest.fixture
-def keeps_small(monkeypatch):
-    """Keep the start of small clusters, too; an earlier test may have left a thread."""
-    monkeypatch.setattr(threading, "active_count", lambda: 1)
+def from_kept_start(monkeypatch):
+    """Keep the start of small clusters, too. Return the outcomes that are computed from it.
+
+    With one core, next steps are tried one after another, so all outcomes are in the list.
+    """
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # perhaps left by an earlier test
     monkeypatch.setattr(run_pair, "_KEPT_OBJECTS_MIN", 0)
+    outcomes, outcome = [], run_pair.StartedRun.outcome
+
+    def recorded(*arguments):
+        outcomes.append(outcome(*arguments))
+        return outcomes[-1]
+
+    monkeypatch.setattr(run_pair.StartedRun, "outcome", recorded)
+    return outcomes
+
+
+LOAD = "time,workload,cpu\n0s,deploy/default/web,7200m\n"
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "load"),
     [
-        {"scale": ("deploy/default/web=9",)},
-        {"drain": ("a",)},
-        {"scale": ("deploy/default/web=9",), "add_nodes": 1, "like": "a"},
-        {"failures": Failures(fail_node=("a",)), "lasts": "20m"},
+        ({"scale": ("deploy/default/web=9",)}, None),
+        ({"scale": ("deploy/default/web=9",), "add_nodes": 1, "like": "a"}, None),
+        ({"drain": ("a",)}, None),
+        ({"drain": ("a",)}, LOAD),
     ],
 )
 def test_an_answer_does_not_depend_on_whether_the_loaded_cluster_is_kept(
-    ask, make, change, request
+    snapshot, make, write, change, load, request
 ):
     nodes = [make.node(name, cpu="2") for name in "ab"]
-    plain = ask([*nodes, make.workload(replicas=4, cpu="1")], **change)
-    request.getfixturevalue("keeps_small")
-    assert ask([*nodes, make.workload(replicas=4, cpu="1")], **change) == plain
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 20,
+        },
+    }
+    objects = [*nodes, make.workload(replicas=4, cpu="1"), *([autoscaler] if load else [])]
+    conditions = Conditions(load=write("load.csv", load) if load else None)
+
+    def asked():
+        return what_if(snapshot(*objects), ClusterChange(**change), conditions)
+
+    plain = asked()
+    outcomes = request.getfixturevalue("from_kept_start")
+    assert asked() == plain
     assert plain.next_steps
+    assert len(outcomes) > 1
+    assert None not in outcomes
 
 
-def test_users_plugins_are_called_in_this_process(snapshot, write, make, keeps_small):
+def test_the_start_is_not_kept_for_failed_nodes(ask, make, from_kept_start):
+    nodes = [make.node(name, cpu="2") for name in "ab"]
+    failures = Failures(fail_node=("a",))
+    ask([*nodes, make.workload(replicas=4, cpu="1")], failures=failures, lasts="20m")
+    assert from_kept_start == []
+
+
+def test_an_invalid_step_is_simulated_once(snapshot, make, from_kept_start):
+    """The forked process sends the error."""
+    change = ClusterChange(set=("deploy/default/web:spec.selector.matchLabels.app=other",))
+    with pytest.raises(InputError):
+        what_if(snapshot(make.node("a"), make.workload(replicas=1, cpu="1")), change)
+    assert from_kept_start == []
+
+
+def test_users_plugins_are_called_in_this_process(snapshot, write, make, from_kept_start):
     """Otherwise their output and their state would be lost."""
     Counting.calls.clear()
     change = ClusterChange(apply=(write("change.json", make.pod("p")),))

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from fairlead.api.codec import DecodeError
@@ -39,6 +40,11 @@ class InputError(ValueError):
         self.object_name = object_name
         self.field = field
         self.problem = problem
+
+    def __reduce__(self) -> tuple[Callable[[], InputError], tuple[()]]:
+        """Let `pickle` send the error from a forked process."""
+        parts = {"object_name": self.object_name, "field": self.field}
+        return partial(type(self), self.source, self.problem, **parts), ()
 
     @classmethod
     def of_decode(cls, source: str, cause: DecodeError) -> InputError:

@@ -89,6 +89,8 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
         return NextSteps(steps, tuple(context.notes), tuple(context.causes))
 
     trying = [number for number, row in enumerate(rows) if row.tries]
+    if trying:
+        progress.begin(_PHASE, 0)
     trials = independent_runs(
         lambda index, progress: found_by(trying[index], progress),
         [_PHASE] * len(trying),

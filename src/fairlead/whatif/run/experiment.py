@@ -16,7 +16,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads, vary
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch.batch_config import (
     DEPLOYED_NOTE,
@@ -133,10 +133,10 @@ class Experiment(Struct, frozen=True, kw_only=True):
 def starts_alike(one: Experiment, other: Experiment) -> bool:
     """Return whether runs of `one` and `other` are the same until the first step.
 
-    Only the fields that a run reads after its start may differ. If there are loads, `steps_begin`
-    must also be the same, because the loads begin to vary at this time.
+    Only the fields that a run reads after its start may differ. If loads vary, `steps_begin` must
+    also be the same, because the loads begin to vary at this time.
     """
-    begin = one.steps_begin if one.loads else other.steps_begin
+    begin = one.steps_begin if vary(one.loads) else other.steps_begin
     same = replace(
         one,
         steps=other.steps,

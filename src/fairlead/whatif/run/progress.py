@@ -14,7 +14,10 @@ class Progress(Protocol):
         ...
 
     def reach(self, done: int, now_s: float) -> None:
-        """Record that `done` parts are complete; `now_s` is virtual seconds since the start."""
+        """Record that `done` parts are complete; `now_s` is virtual seconds since the start.
+
+        This method may be called in a forked process.
+        """
         ...
 
 

@@ -89,8 +89,10 @@ def run_what_if(
     if fail_on and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
     snapshot = _read(request)
-    # On a terminal, the verdict is printed before next steps are tried, which may take long.
-    is_read_now = is_terminal(sys.stdout) and outputs.output in ("text", "details")
+    # On a terminal, the verdict is printed before next steps are tried, which may take long. If it
+    # cannot be printed, the file of --commands would be lost.
+    is_text = outputs.output in ("text", "details")
+    is_read_now = is_text and is_terminal(sys.stdout) and outputs.commands is None
     has_head = False
     with ProgressBar() as progress, command_log(outputs.commands) as log:
 

@@ -54,11 +54,17 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Remove the bar within the `with` block, in which the caller prints text."""
+        """Remove the bar within the `with` block, in which the caller prints text.
+
+        After the block, there is no bar until the next phase begins.
+        """
         if self._progress is None:
             yield
             return
         self._progress.stop()
+        if self._phase is not None:
+            self._progress.remove_task(self._phase)
+            self._phase = None
         try:
             yield
         finally:

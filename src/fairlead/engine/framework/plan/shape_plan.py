@@ -487,8 +487,6 @@ class ShapePlan:
                     return broken[position]
         return None
 
-    # --- over columns ----------------------------------------------------------------------
-
     def _redo_all(self, pod: PodInfo) -> None:
         self._static_version = self.static.version
         self._highest.reset()
@@ -498,6 +496,8 @@ class ShapePlan:
             self._redo_nodes(pod, range(count))
         else:
             self._redo_columns(pod, np.arange(count))
+
+    # --- over columns ----------------------------------------------------------------------
 
     def _redo_columns(self, pod: PodInfo, positions: Rows) -> None:
         evaluator, static = self._evaluator, self.static

@@ -6,9 +6,11 @@ when one of the processes changes it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +24,7 @@ from fairlead.whatif.snapshot.garbage_collection import freeze_until_exit
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 _ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -136,6 +139,18 @@ def _signals_deferred() -> Iterator[Collection[int]]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _end_with(parent: int) -> None:
+    """Let the system kill this forked process when the process `parent` ends; Linux only.
+
+    A process that is killed cannot kill the processes that it has forked.
+    """
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended before the call of prctl
+        os._exit(1)
+
+
 class _ForkedCalls(Generic[Result]):
     """A forked process that computes results; the caller must call `end` or `kill`.
 
@@ -162,6 +177,7 @@ class _ForkedCalls(Generic[Result]):
             reading, writing = os.pipe()
         except OSError:
             return
+        parent = os.getpid()
         try:
             self._child = os.fork()
         except OSError:
@@ -170,6 +186,7 @@ class _ForkedCalls(Generic[Result]):
             return
         if self._child == 0:
             os.close(reading)
+            _end_with(parent)
             self._send(produce, index, mask, writing)
         os.close(writing)
         self._reading = os.fdopen(reading, "rb")

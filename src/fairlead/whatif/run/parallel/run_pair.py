@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import vary
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment, starts_alike
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
@@ -58,20 +59,30 @@ class StartedRun(Struct, frozen=True):
     experiment: Experiment
     shared: Sequence[object]
 
+    def __repr__(self) -> str:
+        """Return the experiment; a text with all shared objects would be very long."""
+        return f"<StartedRun: {self.experiment!r}>"
+
     def outcome(self, experiment: Experiment, progress: Progress) -> RunOutcome | None:
         """Return the outcome of `experiment`, computed in a forked process.
 
         The result is None if `experiment` starts in another way, or if the forked process fails,
-        for example because a step is invalid.
+        perhaps for lack of memory. Raises InputError.
         """
         if not (starts_alike(self.experiment, experiment) and can_fork()):
             return None
 
-        def finish() -> RunOutcome:
+        def finish() -> RunOutcome | InputError:
             self.run.continue_with(experiment)
-            return self.run.finish(progress).outcome
+            try:
+                return self.run.finish(progress).outcome
+            except InputError as error:
+                return error
 
-        return in_child(finish, self.shared)
+        found = in_child(finish, self.shared)
+        if isinstance(found, InputError):
+            raise found
+        return found
 
 
 class RunPair(Struct, frozen=True):
@@ -254,7 +265,7 @@ def _begin(without: Experiment, before: RunOutcome) -> DurationNs:
 
 
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:
-    """Return True if the runs differ only in their steps, and if the process can be forked.
+    """Return True if the runs start alike (`starts_alike`), and if the process can be forked.
 
     Runs with extenders are not forked, because their connections cannot be shared.
     """

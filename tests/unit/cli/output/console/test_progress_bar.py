@@ -46,6 +46,7 @@ def test_text_is_printed_without_the_bar():
         progress.begin("with a possible next step", 0)
     before, after = screen.getvalue().split("the verdict\n")
     assert before.rindex(erase) > before.rindex("with the change")
+    assert "with the change" not in after
     assert "with a possible next step" in after
     assert after.rindex(erase) > after.rindex("with a possible next step")
 

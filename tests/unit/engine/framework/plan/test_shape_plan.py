@@ -7,6 +7,7 @@ import pytest
 
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.plan import shape_plan, static_results
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.compose import PluginHandle, build_profile
@@ -67,9 +68,25 @@ def verdicts(plan):
     return [plan.statuses[code] if code >= 0 else None for code in plan.codes.tolist()]
 
 
-@pytest.mark.parametrize("names", [(), ("n3",), ("n1", "n3", "n6")], ids=["all", "one", "some"])
+@pytest.fixture
+def new_plan(monkeypatch):
+    """Return a function that makes a new plan, whose results are computed in columns."""
+
+    def make(cluster, info):
+        with monkeypatch.context() as patch:
+            for module in (shape_plan, static_results):
+                patch.setattr(module, "_COLUMNS_FROM", 0)
+            return plans_of(cluster).plan_for(info)
+
+    return make
+
+
+NAMED = {"all": (), "one": ("n3",), "some": ("n1", "n3", "n6"), "many": (*NODES, *EMPTY)}
+
+
+@pytest.mark.parametrize("names", NAMED.values(), ids=NAMED)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_kept_plan_equals_a_new_plan(names, seed):
+def test_a_kept_plan_equals_a_new_plan(names, seed, new_plan):
     """After random changes, an old plan has the results, counts and best nodes of a new one."""
     chance, cluster, placed = Chance(seed), Cluster(), []
     for name in NODES:
@@ -80,7 +97,7 @@ def test_a_kept_plan_equals_a_new_plan(names, seed):
     for number in range(120):
         for _ in range(1 + chance.below(3)):
             change(chance, cluster, placed, number)
-        plan, new = kept.plan_for(info), plans_of(cluster).plan_for(info)
+        plan, new = kept.plan_for(info), new_plan(cluster, info)
         assert plan.total.tolist() == new.total.tolist()
         fits = new.codes == 0
         mask = masks.setdefault(len(fits), np.arange(len(fits)) % 2 == 0)

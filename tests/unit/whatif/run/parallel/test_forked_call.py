@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import signal
+import sys
 from contextlib import closing
 from pathlib import Path
 from select import select
@@ -209,6 +210,34 @@ def test_a_signal_during_a_fork_leaves_no_process_behind(monkeypatch):
         signal.signal(signal.SIGINT, before)
     with pytest.raises(ChildProcessError):
         os.waitpid(children[0], os.WNOHANG)
+
+
+def has_ended(process):
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return True
+    return stat.rsplit(")", 1)[1].split()[0] == "Z"  # a zombie, whose parent does not wait for it
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not kill such processes")
+def test_a_killed_process_leaves_none_of_its_own_processes_behind(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    reading, writing = os.pipe()
+
+    def wait():
+        os.write(writing, str(os.getpid()).encode())
+        select([], [], [], 60)
+
+    calls = [lambda: os.read(reading, 20), lambda: in_child(wait, ())]
+    with closing(in_children(calls, ())) as results:
+        waiting = int(next(results))
+        assert not has_ended(waiting)
+    for _ in range(1_000):
+        if has_ended(waiting):
+            break
+        select([], [], [], 0.01)
+    assert has_ended(waiting)
 
 
 class Shown:
