@@ -791,7 +791,7 @@ class ExperimentRun:
         )
 
     def _errors(self, resizes: Mapping[str, str], since: Instant) -> Iterator[ObjectError]:
-        """Yield the errors at the end: of failed Jobs, unfinished `resizes` and other objects.
+        """Yield the errors that the outcome reports: failed Jobs, unfinished `resizes` and others.
 
         `resizes` maps the keys of pods to the reasons why their resizes are deferred, or to "" if
         the kubelet has not decided yet. A deleted Job counts if it failed at `since` or later.

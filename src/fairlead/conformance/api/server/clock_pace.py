@@ -70,7 +70,7 @@ class Pace(Struct):
         self.now = max(self.now, instant)
 
     def ask(self, real_ns: int) -> None:
-        """Advance `now` for a request that the command sends at the real time `real_ns`."""
+        """Advance `now` to the next request of the command, sent at the real time `real_ns`."""
         if self._requested_at is not None:
             pause = real_ns - self._requested_real_ns
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0

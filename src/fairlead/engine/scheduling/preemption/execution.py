@@ -85,7 +85,9 @@ class PreemptionExecution:
         return self.failed or self._phase > len(self._phases)
 
     def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor must wait for the last victim to be terminating or gone.
+        """Return whether the preemptor must wait until the deletion of all victims has begun.
+
+        The victim that is deleted last must be terminating or gone.
 
         `pods` are all pods in the cluster, keyed by `namespace/name`.
 

@@ -58,7 +58,9 @@ class Execution(Protocol):
         ...
 
     def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor must wait until the last victim is terminating or gone.
+        """Return whether the preemptor must wait until the deletion of all victims has begun.
+
+        The victim that is deleted last must be terminating or gone.
 
         `pods` are all pods in the cluster, keyed by `namespace/name`.
         """

@@ -2,8 +2,8 @@
 
 A platform is an operating system and an architecture. The scheduler does not check images, so it
 could place a pod on a node of a platform for which the pod's images do not exist. If such nodes are
-cheap, the search would choose them. Therefore, pods get an additional node affinity for the
-platforms on which their images run in the dump (`ImagePlatforms`).
+cheap, the search would choose them. In the dump, pods with these images run on nodes of certain
+platforms (`ImagePlatforms`). Therefore, pods get an additional node affinity for these platforms.
 """
 
 from __future__ import annotations
