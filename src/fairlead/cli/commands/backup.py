@@ -113,8 +113,8 @@ def restore(
 def _copy_stopped(data_dir: Path, file: Path) -> None:
     """Write a backup of the stopped cluster in `data_dir` to `file`.
 
-    If the cluster has lost data, raises ValueError, because nobody could detect the loss in the
-    backup. Raises SqliteLogError, OSError and ValueError if the files cannot be read or written.
+    If the cluster has lost data, raises ValueError, because the backup would not show the loss.
+    Raises SqliteLogError, OSError and ValueError if the files cannot be read or written.
     """
     with closing(WriteAheadLog(data_dir / OBJECTS)) as log:
         if lost := lost_data(data_dir, log):
