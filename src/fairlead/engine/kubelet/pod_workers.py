@@ -827,7 +827,7 @@ def _ready_by_annotation(pod: Pod, started_at: Instant) -> Instant | None:
 
 
 def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
-    """Return the last status patch of a pod that is removed, or [] if nobody would read the patch.
+    """Return the last status patch of a pod that is removed, or [] if the patch has no reader.
 
     On a cluster with clients, the patch is always returned, because a client may see the last
     status in a watch. In a simulation without clients, the patch is returned if finalizers keep the
