@@ -13,6 +13,7 @@ from fairlead.whatif.next_steps.step_context import StepContext
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.scheduling_message import reasons_of
+from fairlead.whatif.snapshot.samples import samples
 
 _NAMED_MAX: Final = 2  # workloads with a note of their own
 
@@ -30,7 +31,7 @@ def name_sizes(context: StepContext) -> Iterator[NextStep]:
         return
     provided = {
         text(one.value, "spec", "extendedResourceName")
-        for one in context.manifests
+        for one in samples(context.manifests)
         if one.kind is DEVICE_CLASS
     }
     nodes = answer.changed.nodes
