@@ -192,6 +192,8 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}
+    if all(today in known for today, known in read.items()):
+        return experiment
     before = entries_of(experiment.initial)
     initial = Manifests(
         one if isinstance(one, ReplicaManifests) else _with_labels(one, read) for one in before
