@@ -37,16 +37,11 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
 from fairlead.whatif.configuration.batch.batch_config import batch_notes
 from fairlead.whatif.configuration.controller_manager import flag_notes
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
-from fairlead.whatif.configuration.stored_configuration import (
-    chosen_configuration,
-    configuration_note,
-)
+from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
-from fairlead.whatif.snapshot.dump_note import dump_notes
-from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
@@ -367,9 +362,6 @@ def _without_change(
         other_schedulers=other_schedulers(scheduler, snapshot.manifests),
         tried=_tried(script, snapshot),
         notes=(
-            *unreadable_notes(snapshot.unreadable),
-            *configuration_note(snapshot.manifests, conditions.config or ""),
-            *dump_notes(snapshot),
             *_leaving(snapshot, autoscaling, script.deleted),
             *autoscaling.notes,
             *kubelets.notes,

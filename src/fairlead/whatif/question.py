@@ -29,6 +29,7 @@ from fairlead.whatif.conditions import (
     with_scheduler_arguments,
 )
 from fairlead.whatif.configuration.batch.batch_config import assumed_rules
+from fairlead.whatif.configuration.stored_configuration import configuration_note
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
@@ -59,7 +60,8 @@ from fairlead.whatif.run.pod_timing.runtime import (
     unmatched,
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
-from fairlead.whatif.snapshot.dump_note import kueue_notes
+from fairlead.whatif.snapshot.dump_note import dump_notes, kueue_notes
+from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import matching_pods, samples
@@ -178,7 +180,7 @@ def _without_next_steps(
     notes += _failing_note(pair, effect)
     notes += [*_health_note(effect), *_cron_job_note(pair.cron_jobs, after)]
     notes += _stopped_autoscaler_note(snapshot, effect)
-    notes += run_notes
+    notes += [*_dump_notes(snapshot, conditions), *run_notes]
     if not change.words:
         notes += _notes_without_change(conditions, before, snapshot)
     notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
@@ -360,6 +362,13 @@ class _AskAgain(Struct, frozen=True):
         if len(outcome.recurrences) > self.recurrences_max:
             return None
         return effect_of(before, outcome, _drain_of(pair, outcome))
+
+
+def _dump_notes(snapshot: Snapshot, conditions: Conditions) -> Iterator[str]:
+    """Yield the notes about the dump; they are the same for every change and every seed."""
+    yield from unreadable_notes(snapshot.unreadable)
+    yield from configuration_note(snapshot.manifests, conditions.config or "")
+    yield from dump_notes(snapshot)
 
 
 def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
