@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from io import BytesIO
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +13,9 @@ from msgspec.structs import replace
 from fairlead.api.pods.original import REPLACES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.builders import make_node, make_pod
+from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.run.end_state import EndState
+from fairlead.whatif.run.recorders.kept_ends import UpdatedEnds
 from fairlead.whatif.run.recorders.recorder import Recorder
 
 NAMES = ("web-1", "web-2", "web-3")
@@ -62,6 +67,8 @@ def test_a_cached_state_is_updated(initial, before, after):
     assert found[0] == found[1]
     listed = [list(state.pods(state.nodes()[:1]).items()) for state in states]
     assert listed[0] == listed[1]
+    ends = runs[0].ends()
+    assert list(pickle.loads(pickle.dumps(ends)).items()) == list(ends.items())
 
 
 def test_unchanged_objects_are_shared():
@@ -75,3 +82,30 @@ def test_unchanged_objects_are_shared():
     recorder.observe(ObjectChanged(pod("web-2", node="b", phase="Failed")), 1)
     assert [id(one) in shared for one in state.nodes()] == [True, False]
     assert [id(one) in shared for one in state.pods(state.nodes()).values()] == [True, False]
+
+
+def test_a_pickle_contains_only_the_changed_pods():
+    """A forked process sends its pods to a process that has the earlier pods, too."""
+    kept = {
+        f"a/web-{number:04}": PodEnd(namespace="a", name=f"web-{number:04}")
+        for number in range(1_000)
+    }
+    anew = {
+        f"a/{name}": PodEnd(namespace="a", name=name, node="b") for name in ("web-0500", "web-1")
+    }
+    updated = UpdatedEnds(kept, anew, ["a/web-0001"])
+    assert list(updated) == sorted({*kept, *anew} - {"a/web-0001"})
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, obj):
+            return "kept" if obj is kept else None
+
+    class Unpickler(pickle.Unpickler):
+        def persistent_load(self, _):
+            return kept
+
+    file = BytesIO()
+    Pickler(file).dump(updated)
+    assert len(file.getvalue()) < 2_000
+    file.seek(0)
+    assert list(Unpickler(file).load().items()) == list(updated.items())

@@ -12,7 +12,7 @@ when a pod changes, the listed pod is selected again from all pods with the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -81,19 +81,39 @@ class KeptEnds:
         before = (self.by_key[key].key for key in keys if key in self.by_key)
         originals = {*before, *(original_key(pods[key].pod) for key in keys if key in pods)}
         concerned = keys.union(originals, self._replacing)
-        anew = listed(pods, sorted(concerned & pods.keys()), end_of)
-        ends = dict(self.listed)
-        for key in originals:
-            if key in anew:
-                ends[key] = anew[key]
-            else:
-                ends.pop(key, None)
-        is_sorted = originals <= self.listed.keys()
-        return ends if is_sorted else {key: ends[key] for key in sorted(ends)}
+        found = listed(pods, sorted(concerned & pods.keys()), end_of)
+        anew = {key: found[key] for key in sorted(originals & found.keys())}
+        gone = sorted(key for key in originals - anew.keys() if key in self.listed)
+        return UpdatedEnds(self.listed, anew, gone)
 
     def nodes_of(self, changed: Iterable[str]) -> set[str]:
         """Return the nodes that the pods with keys in `changed` had when this object was made."""
         return {self.by_key[key].node for key in changed if key in self.by_key}
+
+
+class UpdatedEnds(dict[str, PodEnd]):
+    """The PodEnds `kept`, with the PodEnds `anew` and without the keys `gone`, sorted by key.
+
+    A pickle contains these three parts instead of all entries. `kept` is usually shared between
+    processes (`forked_call`), so that little is sent.
+    """
+
+    def __init__(
+        self, kept: Mapping[str, PodEnd], anew: Mapping[str, PodEnd], gone: Sequence[str]
+    ) -> None:
+        super().__init__(kept)
+        self._parts = kept, anew, gone
+        for key in gone:
+            del self[key]
+        self.update(anew)
+        if not anew.keys() <= kept.keys():
+            ordered = {key: self[key] for key in sorted(self)}
+            self.clear()
+            self.update(ordered)
+
+    def __reduce__(self) -> tuple[type[UpdatedEnds], tuple[object, ...]]:
+        """Return the class and its arguments; `pickle` would otherwise send each entry."""
+        return type(self), self._parts
 
 
 class _Best(Struct, frozen=True):
