@@ -247,7 +247,7 @@ class Life:
     def victims_over_columns(self, fit, pod, found):
         """Check that the costs over columns are those of the candidates on each node."""
         table, budgets = self.cluster.table, self.cluster.budgets()
-        guarded = guarded_rows(table, budgets)
+        guarded = guarded_rows(table, budgets, np.arange(table.capacity))
         rows = [
             node.row
             for node in table.nodes()

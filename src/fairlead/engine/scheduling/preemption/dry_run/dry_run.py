@@ -443,7 +443,7 @@ class DryRuns:
     def _evaluate_columns(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> Rows:
         """Evaluate `rows` together; return the rows that must be evaluated one by one."""
         cluster, columns, plan = self._plans.framework.cluster, run.columns, run.found.plan
-        apart = guarded_rows(cluster.table, cluster.budgets())[rows]
+        apart = guarded_rows(cluster.table, cluster.budgets(), rows)
         apart |= plan.static.codes[_positions(plan, rows)] != 0
         apart |= self._has_nomination()[rows]
         together = rows[~apart]

@@ -350,26 +350,22 @@ def can_rate(policy: PreemptionPolicy) -> bool:
     )
 
 
-def guarded_rows(table: NodeTable, budgets: DisruptionBudgets) -> Mask:
-    """Return, for the node at each row, whether removing its pods may violate one of `budgets`.
+def guarded_rows(table: NodeTable, budgets: DisruptionBudgets, rows: Rows) -> Mask:
+    """Return, for the node at each of `rows`, whether removing its pods may violate a budget.
 
     A budget that selects n pods on the node cannot be violated if it allows at least n disruptions.
     """
-    guarded = np.zeros(table.capacity, np.bool_)
     if not budgets:
-        return guarded
-    selected: dict[str, Ints] = {}  # the number of selected pods on each row, by budget
-    allowed: dict[str, int] = {}
+        return np.zeros(len(rows), np.bool_)
+    listed = {*rows.tolist()}
+    selected: dict[tuple[str, int], int] = {}  # {(budget, row): the number of selected pods}
+    guarded: set[int] = set()
     for pods in table.pod_index.classes():
         for budget in budgets.selecting_class(pods):
-            key = budget.key
-            if key not in selected:
-                selected[key] = np.zeros(table.capacity, np.int64)
-                allowed[key] = max(budget.status.disruptions_allowed, 0)
-            # The type is given because NumPy turns an empty list into an array of floats. The list
-            # is empty if no pod of the class has a node.
-            counts = np.array(list(pods.where.rows.values()), np.int64)
-            selected[key][list(pods.where.rows)] += counts
-    for key, counts in selected.items():
-        guarded |= counts > allowed[key]
-    return guarded
+            key, allowed = budget.key, max(budget.status.disruptions_allowed, 0)
+            present = pods.where.rows
+            for row in present.keys() & listed:
+                count = selected[key, row] = selected.get((key, row), 0) + present[row]
+                if count > allowed:
+                    guarded.add(row)
+    return np.array([row in guarded for row in rows.tolist()], np.bool_)

@@ -90,9 +90,10 @@ def test_a_budget_whose_pods_are_deleted_guards_no_node():
     cluster, pod = Cluster(), make_pod("p", node="n00", labels={"app": "guarded"})
     for stimulus in (ObjectChanged(make_node("n00")), ObjectChanged(pod)):
         cluster.apply(stimulus)
-    assert guarded_rows(cluster.table, DisruptionBudgets([budget(0)])).tolist().count(True) == 1
+    row, budgets = np.array([cluster.table.find("n00").row]), DisruptionBudgets([budget(0)])
+    assert guarded_rows(cluster.table, budgets, row).tolist() == [True]
     cluster.apply(ObjectDeleted(pod))
-    assert not guarded_rows(cluster.table, DisruptionBudgets([budget(0)])).any()
+    assert guarded_rows(cluster.table, budgets, row).tolist() == [False]
 
 
 def test_nodes_without_pods_of_lower_priority_are_rejected():
@@ -448,8 +449,9 @@ def test_a_node_is_guarded_if_its_selected_pods_exceed_the_budget(allowed, expec
     scene.add(make_pod("c", node="n"), make_pod("d", node="other"))
     scene.add(make_pod("e", namespace="else", node="other", labels=guarded))
     table = scene.cluster.table
-    found = guarded_rows(table, DisruptionBudgets([budget(allowed)]))
-    assert [found[node.row] for node in table.nodes()] == [expected, False]
+    rows = [table.find(name).row for name in ("other", "n")]
+    found = guarded_rows(table, DisruptionBudgets([budget(allowed)]), np.array(rows))
+    assert found.tolist() == [False, expected]
 
 
 def test_a_node_is_guarded_by_any_of_several_budgets():
@@ -457,7 +459,8 @@ def test_a_node_is_guarded_by_any_of_several_budgets():
     scene = PluginScene(nodes=[make_node("n")])
     scene.add(make_pod("a", node="n", labels={"app": "guarded"}))
     budgets = DisruptionBudgets([budget(0), budget(5, "z")])
-    assert guarded_rows(scene.cluster.table, budgets).any()
+    table = scene.cluster.table
+    assert guarded_rows(table, budgets, np.array([table.find("n").row])).tolist() == [True]
 
 
 def test_shapes_of_deleted_pods_are_dropped(monkeypatch):
