@@ -36,12 +36,13 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
 )
 from fairlead.whatif.configuration.batch.batch_config import batch_notes
 from fairlead.whatif.configuration.controller_manager import flag_notes
+from fairlead.whatif.configuration.kwok_stage import read_stages
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
-from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
+from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, simulated_kubelets
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
@@ -91,7 +92,7 @@ def experiments_of(
         renews_leases=conditions.releases.nodes.node_leases,
         taken_at=snapshot.taken_at,
         startup=conditions.startup,
-        more_stages=_stages(conditions),
+        more_stages=read_stages(conditions.kwok_stages),
         seed=conditions.seed,
     )
     templates, about_new_nodes = _new_nodes(change, conditions, snapshot)
@@ -425,11 +426,6 @@ def _loads(
         inventory.add(one)
     loads = read_loads(conditions.load, inventory, snapshot.taken_at)
     return loads, tuple(unread_loads(loads, (*autoscalers, *written)))
-
-
-def _stages(conditions: Conditions) -> list[Manifest]:
-    """Return the KWOK Stages in the files that --kwok-stages names. Raises InputError."""
-    return [one for path in conditions.kwok_stages for one in read_stages("--kwok-stages", path)]
 
 
 def _new_nodes(

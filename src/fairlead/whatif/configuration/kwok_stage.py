@@ -41,11 +41,12 @@ from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, parse_duration
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_lifecycle import grace_period
-from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest_reader import manifests
 
 API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
 _NAMES_MAX: Final = 4
@@ -271,6 +272,18 @@ def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int)
     if stages.has(StageRole.DELETE):
         config = replace(config, removal_delays=partial(stages.delay, StageRole.DELETE))
     return config
+
+
+def read_stages(paths: Iterable[str]) -> list[Manifest]:
+    """Return the KWOK Stages in the files or folders `paths`, the values of --kwok-stages.
+
+    Raises InputError, also if there are objects of other kinds.
+    """
+    found = [one for path in paths for one in manifests(read(path))]
+    for one in found:
+        if not is_stage(one):
+            raise one.refuse("is not a KWOK Stage, which --kwok-stages reads")
+    return found
 
 
 def stages_note(stages: Iterable[Manifest]) -> str:

@@ -20,7 +20,6 @@ from fairlead.apiserver.kind import POD
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.kwok_stage import is_stage, stages_note, with_stages
-from fairlead.whatif.input.document import read
 from fairlead.whatif.run.experiment import QUIET
 from fairlead.whatif.run.pod_timing.failing_revision import (
     NO_FAILURES,
@@ -30,7 +29,6 @@ from fairlead.whatif.run.pod_timing.failing_revision import (
 from fairlead.whatif.run.pod_timing.startup_time import NO_TIMES, StartupTimes, startup_times
 from fairlead.whatif.run.pod_timing.stuck_pod import stuck_pods
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.manifest_reader import manifests
 from fairlead.whatif.snapshot.samples import samples
 
 _STARTING: Final = seconds(60)
@@ -91,18 +89,6 @@ def simulated_kubelets(
         failing=failing,
         has_stages=bool(stages),
     )
-
-
-def read_stages(option: str, path: str) -> list[Manifest]:
-    """Return the KWOK Stages in the file or folder `path`, the value of `option`.
-
-    Raises InputError, also if there are objects of other kinds.
-    """
-    found = manifests(read(path))
-    for one in found:
-        if not is_stage(one):
-            raise one.refuse(f"is not a KWOK Stage, which {option} reads")
-    return found
 
 
 def _longest(config: KubeletConfig, cluster: Iterable[Manifest]) -> DurationNs:

@@ -136,11 +136,51 @@ def test_the_clock_starts_at_the_time_of_a_snapshot_from_the_future(tmp_path, ca
     ids=["simulated", "not simulated"],
 )
 def test_pods_follow_the_kwok_stages_of_a_snapshot(tmp_path, capfd, phase, phases, notice):
+    dump = _written(tmp_path / "dump.json", *_node_and_pod(), _slow_stage(phase))
+    assert _phases_after_60_and_100_seconds("--snapshot", dump) == phases
+    assert notice in capfd.readouterr().err
+
+
+def test_pods_follow_the_kwok_stages_of_a_file(tmp_path, capfd):
+    dump = _written(tmp_path / "dump.json", *_node_and_pod())
+    stages = _written(tmp_path / "stages.json", _slow_stage("Running"))
+    found = _phases_after_60_and_100_seconds("--snapshot", dump, "--kwok-stages", stages)
+    assert found == ["Pending", "Running"]
+    assert (
+        "KWOK Stages say how long the pods that they select take: slow." in capfd.readouterr().err
+    )
+
+
+def test_kwok_stages_without_effect_are_refused(tmp_path, capsys):
+    """The files of --snapshot may contain such Stages, because users do not write those files."""
+    stages = _written(tmp_path / "stages.json", _slow_stage("Failed"))
+    assert run(["up", "--kwok-stages", stages]) == 2
+    assert "Stage slow: spec.next: sets the phase Failed" in capsys.readouterr().err
+    assert run(["up", "--kwok-stages", stages, "--without", "volumes,kubelet"]) == 2
+    assert "--kwok-stages: has no effect with --without kubelet" in capsys.readouterr().err
+    assert run(["up", "--kwok-stages", _written(tmp_path / "dump.json", *_node_and_pod())]) == 2
+    assert "Node n1: is not a KWOK Stage" in capsys.readouterr().err
+    stages = _written(tmp_path / "stages.json", _slow_stage("Running"))
+    assert run(["up", "--kwok-stages", stages, "--audit", stages]) == 2
+    assert "is an input of this command" in capsys.readouterr().err
+
+
+def _written(path, *objects):
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return str(path)
+
+
+def _node_and_pod():
     amounts = {"cpu": "4", "memory": "8Gi", "pods": "10"}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
     node["status"] = {"capacity": amounts, "allocatable": amounts}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     pod["spec"] = {"containers": [{"name": "c", "image": "i"}]}
+    return node, pod
+
+
+def _slow_stage(phase):
+    """Return a Stage that sets `phase` 90 seconds after the binding."""
     stage = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": "slow"}}
     stage["spec"] = {
         "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
@@ -148,16 +188,17 @@ def test_pods_follow_the_kwok_stages_of_a_snapshot(tmp_path, capfd, phase, phase
         "delay": {"durationMilliseconds": 90_000},
         "next": {"statusTemplate": f"phase: {phase}"},
     }
-    dump = tmp_path / "dump.json"
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod, stage]}))
+    return stage
+
+
+def _phases_after_60_and_100_seconds(*options):
     found = []
-    with up("--snapshot", str(dump)) as kubeconfig:
+    with up(*options) as kubeconfig:
         for time in ("60s", "40s"):
             assert run(["clock", "advance", time, "--kubeconfig", kubeconfig]) == 0
             status = get(kubeconfig, "/api/v1/namespaces/default/pods/p")["status"]
             found.append(status["phase"])
-    assert found == phases
-    assert notice in capfd.readouterr().err
+    return found
 
 
 def test_resources_limited_by_the_admission_configuration_require_a_quota(tmp_path):

@@ -71,6 +71,10 @@ JOB_HELP: Final = (
     "precedence."
 )
 
+STAGES_HELP: Final = (
+    "File with KWOK Stages, which set how long pods take to start, complete and be deleted. Stages "
+    "in the dump of --snapshot apply too (docs/scenarios.md)."
+)
 AUTOSCALE_HELP: Final = (
     "Node autoscaler that adds and removes simulated nodes; 'auto' means the autoscaler that runs "
     "in the cluster of --snapshot. With 'karpenter', the API server also serves NodePools, "
@@ -156,6 +160,7 @@ def up(
     ] = False,
     keep_time: Annotated[bool, Parameter(help=KEEP_TIME_HELP, negative=())] = False,
     job_duration: Annotated[str, named("DURATION", JOB_HELP)] = "5s",
+    kwok_stages: Annotated[Names, repeatable("FILE", STAGES_HELP)] = (),
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(help=AUTOSCALE_HELP),
@@ -210,6 +215,7 @@ def up(
     from fairlead.cli.commands.up.run import serve
     from fairlead.whatif.configuration.admission import read_limited_resources
     from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
+    from fairlead.whatif.configuration.kwok_stage import read_stages
     from fairlead.whatif.configuration.release import read_release
 
     file = admission_control_config_file
@@ -231,6 +237,8 @@ def up(
         keep_time=keep_time,
         without=without,
         job_duration=job_duration,
+        stages=() if detach else tuple(read_stages(kwok_stages)),
+        stage_files=kwok_stages,
         autoscale=AutoscaleOptions(autoscale, node_groups),
         instance_types=instance_types,
         provision_time=provision_time,

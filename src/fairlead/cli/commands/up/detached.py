@@ -118,6 +118,7 @@ def _descriptors(options: UpOptions) -> Iterator[int]:
         options.autoscale.node_groups,
         options.instance_types,
         options.limits_file,
+        *options.stage_files,
     ):
         if path in ("-", "/dev/stdin"):
             yield _STDIN

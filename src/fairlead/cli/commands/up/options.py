@@ -18,14 +18,17 @@ from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     KARPENTER,
     NO_AUTOSCALING,
     OFF,
     AutoscaleOptions,
 )
+from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.data_dir import data_files, require_regular_files
@@ -39,6 +42,7 @@ _NODES_DEFAULT: Final = 3
 _ZONES_DEFAULT: Final = 1
 NODES_MAX: Final = 10_000
 NODE_LIFECYCLE: Final = "node-lifecycle"
+KUBELET: Final = "kubelet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,8 @@ class UpOptions:
     release: Release = CURRENT
     limited: tuple[LimitedResource, ...] = ()  # the limited resources in `limits_file`
     limits_file: str | None = None  # the path of --admission-control-config-file
+    stages: tuple[Manifest, ...] = ()  # the KWOK Stages in `stage_files`
+    stage_files: Names = ()  # the paths of --kwok-stages
     snapshot: str | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     dashboard: bool = False
@@ -95,6 +101,7 @@ class UpOptions:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
         self._check_controllers()
+        self._check_stages()
         self.job_time  # noqa: B018 - raises
         check_dashboard_port(self.dashboard_port, dashboard=self.dashboard)
         self._check_users()
@@ -123,9 +130,15 @@ class UpOptions:
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         outputs = {"--audit": self.audit, "--kubeconfig": self.kubeconfig}
-        files = self.snapshot, self.autoscale, self.instance_types, self.limits_file
+        files = (
+            self.snapshot,
+            self.autoscale,
+            self.instance_types,
+            self.limits_file,
+            self.stage_files,
+        )
         stored = () if self.data_dir is None else data_files(self.data_dir)
-        require_distinct(outputs, files, stored, in_place=("--audit",))
+        require_distinct(outputs, *files, stored, in_place=("--audit",))
 
     def _check_autoscaler(self) -> None:
         """Raise InputError for an option that needs another value of --autoscale."""
@@ -143,6 +156,13 @@ class UpOptions:
             flag = next(iter(self.controllers.flags))
             raise InputError(f"--{flag}", f"has no effect with --without {NODE_LIFECYCLE}")
         self.node_lifecycle  # noqa: B018 - raises
+
+    def _check_stages(self) -> None:
+        """Raise InputError for a KWOK Stage that cannot be simulated or has no effect."""
+        if self.stage_files and KUBELET in self.without_components:
+            raise InputError("--kwok-stages", f"has no effect with --without {KUBELET}")
+        if self.stages:
+            with_stages(KubeletConfig(), self.stages, seed=0)
 
     def _check_users(self) -> None:
         """Raise InputError for a user that is invalid, repeated, or named as the administrator."""

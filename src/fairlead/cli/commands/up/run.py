@@ -7,7 +7,7 @@ the data directory, so the log is opened before anything is written to the direc
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,7 @@ from fairlead.whatif.configuration.kwok_stage import is_stage, stages_note, with
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot, read_snapshot
 from fairlead.worlds.local.bootstrap.nodes import zone_name
@@ -363,12 +364,11 @@ def _print_unused_size(options: UpOptions, cluster: LocalCluster) -> None:
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
     """Return the engine's configuration, with the autoscaler and the node controllers of `options`.
 
-    The kubelets follow the KWOK Stages in `snapshot`. Raises InputError.
+    The kubelets follow the KWOK Stages in `snapshot` and of `options`. Raises InputError.
     """
     nodes = options.node_lifecycle
     config = OBSERVED if nodes is None else replace(OBSERVED, node_lifecycle=nodes)
-    if snapshot is not None:
-        config = replace(config, kubelet=_with_stages(config.kubelet, snapshot))
+    config = replace(config, kubelet=_with_stages(config.kubelet, snapshot, options.stages))
     if options.autoscale.autoscale == OFF:
         return config
     # Imported only if needed: most clusters have no autoscaler.
@@ -392,21 +392,26 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
     return replace(config, autoscaler=with_provider(found, provider).config)
 
 
-def _with_stages(config: KubeletConfig, snapshot: Snapshot) -> KubeletConfig:
-    """Return `config` with the delays of the KWOK Stages in `snapshot`, and print a notice.
+def _with_stages(
+    config: KubeletConfig, snapshot: Snapshot | None, given: Sequence[Manifest]
+) -> KubeletConfig:
+    """Return `config` with the delays of KWOK Stages, and print notices.
 
-    If a Stage cannot be simulated, none of the Stages has an effect, and the notice says why.
+    The Stages are those in `snapshot` and `given`. If a Stage in `snapshot` cannot be simulated,
+    none of the Stages in `snapshot` has an effect, and a notice says why. The Stages `given` must
+    have been checked (`UpOptions.check`).
     """
-    stages = [one for one in samples(snapshot.manifests) if is_stage(one)]
-    if not stages:
-        return config
+    present = () if snapshot is None else samples(snapshot.manifests)
+    found = [one for one in present if is_stage(one)]
     try:
-        found = with_stages(config, stages, seed=0)
+        with_stages(config, found, seed=0)
     except InputError as cause:
         print_notice(f"The KWOK Stages of --snapshot have no effect: {cause}")
+        found = []
+    if not (stages := [*found, *given]):
         return config
     print_notice(stages_note(stages))
-    return found
+    return with_stages(config, stages, seed=0)
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
