@@ -199,6 +199,15 @@ def _raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
     return raise_quotas_for_replacements(context)
 
 
+def _raise_backoff_limits(context: StepContext) -> Iterator[NextStep]:
+    if not any(one.is_failed_job for one in context.answer.effect.lasting_errors):
+        return iter(())
+    # Imported here, because few changes make Jobs fail.
+    from fairlead.whatif.next_steps.failed_job import raise_backoff_limits  # noqa: PLC0415
+
+    return raise_backoff_limits(context)
+
+
 def _allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
     # Imported here, because few changes stop a rollout.
     from fairlead.whatif.next_steps.rollout import allow_unavailable_pods  # noqa: PLC0415
@@ -279,7 +288,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
         _Row(_note_forced_rollback),
         *_FIND_PLACES,
     ),
-    OutcomeKind.ERROR: (_RAISE_QUOTAS,),
+    OutcomeKind.ERROR: (_RAISE_QUOTAS, _Row(_raise_backoff_limits, tries=True)),
     OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),
     OutcomeKind.REPLACEMENTS_REFUSED: (_Row(_raise_quotas_for_replacements, tries=True),),
     OutcomeKind.DOWN: (_Row(replace_pods_of_failed_nodes, tries=True),),
