@@ -10,9 +10,12 @@ from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, named, number_or_percentage, repeatable
 from fairlead.cli.options.plan import (
+    NO_PLAN_CHANGE,
     PRESENT_DEFAULTS,
+    ChangeNamespace,
     DrainPace,
     NodeRule,
+    PlanChangeOptions,
     PresentOptions,
     SnapshotSource,
 )
@@ -63,6 +66,8 @@ def consolidate(
         ),
     ] = None,
     max_unavailable: DrainPace = None,
+    change: PlanChangeOptions = NO_PLAN_CHANGE,
+    namespace: ChangeNamespace = "",
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -90,6 +95,7 @@ def consolidate(
         fairlead consolidate dump.yaml
         fairlead consolidate dump.yaml --ignore local-storage --instance-types prices.csv
         fairlead consolidate dump.yaml --max 10
+        fairlead consolidate dump.yaml --scale deploy/shop/web=2
         fairlead consolidate --context prod --nodes pool=web -o json
 
     Parameters
@@ -119,7 +125,13 @@ def consolidate(
     with ProgressBar() as progress:
         keeps_room = IgnoredRule.WAITING_GANGS not in ignore
         read = read_plan_input(
-            snapshot, connection, present, release, progress, places_gangs=keeps_room
+            snapshot,
+            connection,
+            present,
+            release,
+            progress,
+            places_gangs=keeps_room,
+            change=change.change_in(namespace),
         )
         types = read.instance_types(instance_types)
         model, planner = read.model, read.planner()
@@ -145,6 +157,7 @@ def consolidate(
             return found
 
         found = consolidate_safely(simulated, search.explained, planner, limit)
+    found.plan.is_after_change = change != NO_PLAN_CHANGE
     idle = read.idle_autoscaler(CHOOSES_NODES)
     infos = [model.node(name) for name in names]
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
@@ -152,7 +165,6 @@ def consolidate(
     moved = read.image_notes(found.plan)
     waiting = planner.waiting.notes
     known = read.notes_with(found.plan.runs, experiment)
-    notes = (*moved, *sizes, *priced, *idle, *waiting, *known)
-    notes = tuple(dict.fromkeys(notes))
+    notes = tuple(dict.fromkeys((*moved, *sizes, *priced, *idle, *waiting, *known)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -10,8 +10,11 @@ from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import integer, repeatable
 from fairlead.cli.options.plan import (
+    NO_PLAN_CHANGE,
     PRESENT_DEFAULTS,
     AutoscalerRule,
+    ChangeNamespace,
+    PlanChangeOptions,
     PresentOptions,
     SnapshotSource,
 )
@@ -37,6 +40,8 @@ def rebalance(
             "and were created within the last hour.",
         ),
     ] = (),
+    change: PlanChangeOptions = NO_PLAN_CHANGE,
+    namespace: ChangeNamespace = "",
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -55,6 +60,7 @@ def rebalance(
 
         fairlead rebalance dump.yaml
         fairlead rebalance dump.yaml --moves 5 --ignore local-storage
+        fairlead rebalance dump.yaml --apply new-app.yaml
         fairlead rebalance --context prod -o json
 
     Parameters
@@ -72,7 +78,9 @@ def rebalance(
     if not 1 <= moves <= MOVES_MAX:
         raise InputError("--moves", f"{moves} is not from 1 to {MOVES_MAX:,}")
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress)
+        read = read_plan_input(
+            snapshot, connection, present, release, progress, change=change.change_in(namespace)
+        )
         rules = read.autoscaler_rules(ignore)
         planner = read.planner()
         plan = Rebalancer(planner, rules, read.images).run(moves, progress)

@@ -52,7 +52,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
     IgnoredRule,
 )
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
-from fairlead.whatif.planner.node_drain.drain_command import delete_step, drain_steps
+from fairlead.whatif.planner.node_drain.drain_command import delete_step
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     command_findings,
@@ -63,6 +63,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     pace_table,
     pending_table,
     placed_drains,
+    plan_steps,
     single_findings,
     stopped_by,
     unsafe_because,
@@ -506,9 +507,8 @@ def _too_many(run: DrainRun) -> Json:
 
 
 def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
-    """Yield the steps that drain the nodes (`drain_steps`), and the step that deletes them."""
-    plan = found.plan
-    steps = tuple(drain_steps(found.removable, plan.drains, plan.to_cordon, plan.flags, plan.best))
+    """Yield the steps that drain the nodes (`plan_steps`), and the step that deletes them."""
+    steps = tuple(plan_steps(found.plan, found.removable))
     yield from steps
     if steps:
         yield delete_step({name: found.labels.get(name, {}) for name in found.removable})

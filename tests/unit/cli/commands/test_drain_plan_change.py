@@ -1,9 +1,10 @@
-"""Plans of drains for the cluster after --apply, --scale and --set."""
+"""Plans for the cluster after --apply, --scale and --set."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -107,7 +108,33 @@ def test_the_commands_in_an_answer_contain_the_change(planned):
     assert f"fairlead drain-plan dump.json {options} --nodes NODE" in found["findings"][0]
 
 
-def test_a_namespace_needs_a_change(planned, capsys):
-    assert run(["drain-plan", "dump.json", "-n", "shop"]) == 2
+def test_more_nodes_can_be_removed_after_the_change(planned):
+    """Before the change, the budget keeps the nodes a and b."""
+    _, before = planned("consolidate")
+    assert (before["can_go"], before["next_steps"][0]["sentence"]) == (1, "Drain the node.")
+    _, after = planned("consolidate --set pdb/shop/web:spec.minAvailable=1")
+    first = after["next_steps"][0]["sentence"]
+    assert (after["can_go"], first) == (2, "After the change, cordon the nodes.")
+    assert after["notes"][0].startswith("This answer is about the cluster after --set")
+
+
+def test_a_pod_moves_to_make_room_for_the_pods_of_the_change(planned):
+    """Only node c has room for a pod of 4 cores; the second pod gets the node of web-1 or web-2."""
+    labels = {"app": "big"}
+    container = {**CONTAINER, "resources": {"requests": {"cpu": "4"}}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    big = {**replica_set(), "metadata": {"name": "big", "namespace": "shop"}, "spec": spec}
+    Path("big.json").write_text(json.dumps(big))
+    _, found = planned("rebalance --apply budget.json --apply big.json")
+    [move] = found["moves"]
+    assert move["pod"].startswith("shop/web-")
+    assert {move["from"], move["to"]} == {"a", "b"}
+    assert found["notes"][0].startswith("This answer is about the cluster after --apply")
+
+
+@pytest.mark.parametrize("command", ["drain-plan", "consolidate", "rebalance"])
+def test_a_namespace_needs_a_change(planned, capsys, command):
+    assert run([command, "dump.json", "-n", "shop"]) == 2
     expected = "--namespace: has no effect without --apply, --scale or --set"
     assert expected in capsys.readouterr().err

@@ -620,12 +620,12 @@ def drain_answer(
         facts,
         notes,
         is_no=bool(plan.blockers) or best is None,
-        steps=tuple(_steps(plan, order)),
+        steps=tuple(plan_steps(plan, order)),
     )
 
 
-def _steps(plan: DrainPlan, order: Sequence[str]) -> Iterator[NextStep]:
-    """Yield the commands that carry out `plan`.
+def plan_steps(plan: DrainPlan, order: Sequence[str]) -> Iterator[NextStep]:
+    """Yield the commands that drain the nodes of `plan` in the given order.
 
     If a change must come before the plan, the text of the first command says so.
     """
