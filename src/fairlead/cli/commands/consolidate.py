@@ -19,6 +19,7 @@ from fairlead.cli.options.plan import (
     PresentOptions,
     SnapshotSource,
 )
+from fairlead.cli.options.pod_time import NO_POD_TIMES, PodTimeOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -68,6 +69,7 @@ def consolidate(
     max_unavailable: DrainPace = None,
     change: PlanChangeOptions = NO_PLAN_CHANGE,
     namespace: ChangeNamespace = "",
+    pod_times: PodTimeOptions = NO_POD_TIMES,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -132,6 +134,7 @@ def consolidate(
             progress,
             places_gangs=keeps_room,
             change=change.change_in(namespace),
+            pod_times=pod_times,
         )
         types = read.instance_types(instance_types)
         model, planner = read.model, read.planner()

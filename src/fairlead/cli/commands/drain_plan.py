@@ -19,6 +19,7 @@ from fairlead.cli.options.plan import (
     PresentOptions,
     SnapshotSource,
 )
+from fairlead.cli.options.pod_time import NO_POD_TIMES, PodTimeOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -47,6 +48,7 @@ def drain_plan(
     ] = "",
     change: PlanChangeOptions = NO_PLAN_CHANGE,
     namespace: ChangeNamespace = "",
+    pod_times: PodTimeOptions = NO_POD_TIMES,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -105,8 +107,14 @@ def drain_plan(
     from fairlead.whatif.planner.node_drain.workload_stop import stop_table, workload_stops
 
     require_pace("--max-unavailable", max_unavailable)
-    if max_unavailable is not None and not nodes:
-        raise InputError("--max-unavailable", "needs --nodes; without it, nothing is simulated")
+    simulated = {
+        "--max-unavailable": max_unavailable is not None,
+        "--startup-time": bool(pod_times.startup_time),
+        "--kwok-stages": bool(pod_times.kwok_stages),
+    }
+    for option, is_given in simulated.items():
+        if is_given and not nodes:
+            raise InputError(option, "needs --nodes; without it, nothing is simulated")
     away = field_duration("--for", "", lasts or None)
     with ProgressBar() as progress:
         read = read_plan_input(
@@ -116,6 +124,7 @@ def drain_plan(
             release,
             progress,
             change=change.change_in(namespace),
+            pod_times=pod_times,
         )
         planner = read.planner()
         if not nodes:

@@ -11,9 +11,11 @@ from fairlead.api.objects import Node, Pod, ResourceList
 from fairlead.apiserver.kind import NODE, POD, STATEFUL_SET
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
+from fairlead.cli.options.pod_time import NO_POD_TIMES, PodTimeOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions, with_scheduler_arguments
@@ -28,10 +30,12 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
 )
 from fairlead.whatif.configuration.autoscaling.karpenter.config import node_pools
+from fairlead.whatif.configuration.kwok_stage import read_stages
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -55,7 +59,7 @@ from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.run_note import unchecked_notes
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifests, entries_of
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -67,7 +71,8 @@ class PlanInput:
     """The snapshot of a planning command, and the values of its common options.
 
     `model` is the cluster of the snapshot, in which the command places pods. `input_notes` are the
-    notes about the input.
+    notes about the input. `startup` and `stages` are the time of --startup-time and the Stages of
+    --kwok-stages.
     """
 
     snapshot: Snapshot
@@ -77,6 +82,8 @@ class PlanInput:
     release: ReleaseChoice
     seed: int
     input_notes: tuple[str, ...]
+    startup: DurationNs | None = None
+    stages: tuple[Manifest, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -199,7 +206,9 @@ class PlanInput:
     @property
     def experiment(self) -> Experiment:
         """The simulation of the snapshot without any change. Raises InputError."""
-        return baseline_experiment(self.snapshot, self.scheduler, self.release, self.seed)
+        return baseline_experiment(
+            self.snapshot, self.scheduler, self.release, self.seed, self.startup, self.stages
+        )
 
     def nodes(self, option: str, texts: Iterable[str]) -> list[str]:
         """Return the names of the nodes that `texts` (names or selectors) match.
@@ -225,6 +234,7 @@ def read_plan_input(
     pod_file: PodFile | None = None,
     plans_nodes: bool = False,
     change: ClusterChange | None = None,
+    pod_times: PodTimeOptions = NO_POD_TIMES,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
 
@@ -233,8 +243,10 @@ def read_plan_input(
     pods from their nodes. The objects that the pods of `pod_file` need are added to the snapshot.
     The plan begins after `change`, which may apply files and scale workloads. `plans_nodes` is set
     if the plan chooses new nodes. In this case, the pods that are missing because the present nodes
-    are full are also added (see `missing_pod`).
+    are full are also added (see `missing_pod`). `pod_times` apply to the simulation of the plan.
     """
+    startup = field_duration("--startup-time", "", pod_times.startup_time or None)
+    stages = tuple(read_stages(pod_times.kwok_stages))
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
     progress.begin("reading", 0)
@@ -295,4 +307,6 @@ def read_plan_input(
         release.choice,
         present.seed,
         (*notes, *about_change, *base.notes),
+        startup,
+        stages,
     )

@@ -24,6 +24,7 @@ from fairlead.cli.options.plan import (
     PresentOptions,
     SnapshotSource,
 )
+from fairlead.cli.options.pod_time import NO_POD_TIMES, PodTimeOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -80,6 +81,7 @@ def upgrade_check(
     ] = "",
     change: PlanChangeOptions = NO_PLAN_CHANGE,
     namespace: ChangeNamespace = "",
+    pod_times: PodTimeOptions = NO_POD_TIMES,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -140,6 +142,7 @@ def upgrade_check(
             release,
             progress,
             change=change.change_in(namespace),
+            pod_times=pod_times,
         )
         planner = read.planner()
         infos = read.model.table.nodes()

@@ -31,6 +31,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DEPLOYMENT, JOB, NODE, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.configuration.autoscaling.autoscaler import NO_AUTOSCALING, AutoscaleOptions
@@ -202,14 +203,24 @@ def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
 
 
 def baseline_experiment(
-    snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, seed: int
+    snapshot: Snapshot,
+    scheduler: SchedulerConfig,
+    choice: ReleaseChoice,
+    seed: int,
+    startup: DurationNs | None = None,
+    more_stages: Iterable[Manifest] = (),
 ) -> Experiment:
-    """Return the simulation of `snapshot` without a change. Raises InputError."""
+    """Return the simulation of `snapshot` without a change. Raises InputError.
+
+    `startup` and `more_stages` are arguments of `simulated_kubelets`.
+    """
     release = read_release(choice)
     kubelets = simulated_kubelets(
         snapshot.manifests,
         renews_leases=release.node_leases,
         taken_at=snapshot.taken_at,
+        startup=startup,
+        more_stages=more_stages,
         seed=seed,
     )
     experiment = Experiment(

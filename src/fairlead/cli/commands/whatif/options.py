@@ -26,6 +26,7 @@ from fairlead.cli.options.plugin import (
     Plugins,
     PresentConfig,
 )
+from fairlead.cli.options.pod_time import StageFiles, StartupTime
 from fairlead.cli.options.provision_time import ProvisionTimes
 
 CONDITIONS: Final = """\
@@ -285,23 +286,8 @@ class RunOptions:
             negative=(),
         ),
     ] = False
-    startup_time: Annotated[
-        str,
-        named(
-            "DURATION",
-            "Time from the binding of a pod until the pod is ready, such as 30s. By default, this "
-            "is the time that pods of the same workload took in the dump, or 1s if that time is "
-            "unknown.",
-        ),
-    ] = ""
-    kwok_stages: Annotated[
-        Names,
-        repeatable(
-            "FILE",
-            "File with KWOK Stages, which set how long pods take to start, complete and be "
-            "deleted. Stages in the dump apply too (docs/scenarios.md).",
-        ),
-    ] = ()
+    startup_time: StartupTime = ""
+    kwok_stages: StageFiles = ()
     runtimes: Annotated[
         str | None,
         named(

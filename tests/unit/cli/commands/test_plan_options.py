@@ -1,4 +1,4 @@
-"""Plans for the cluster after --apply, --scale and --set."""
+"""Options of plans: --apply, --scale and --set before the plan, and the times of simulated pods."""
 
 from __future__ import annotations
 
@@ -138,3 +138,37 @@ def test_a_namespace_needs_a_change(planned, capsys, command):
     assert run([command, "dump.json", "-n", "shop"]) == 2
     expected = "--namespace: has no effect without --apply, --scale or --set"
     assert expected in capsys.readouterr().err
+
+
+STAGE = {
+    "apiVersion": "kwok.x-k8s.io/v1alpha1",
+    "kind": "Stage",
+    "metadata": {"name": "slow"},
+    "spec": {
+        "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+        "selector": {"matchLabels": LABELS},
+        "delay": {"durationMilliseconds": 300_000},
+        "next": {"statusTemplate": "phase: Running"},
+    },
+}
+
+
+@pytest.mark.parametrize("command", ["drain-plan --nodes a --nodes b", "upgrade-check --for 10s"])
+@pytest.mark.parametrize("times", ["--startup-time 5m", "--kwok-stages stage.json"])
+def test_drains_wait_until_replacements_have_started(planned, command, times):
+    """The budget allows the second eviction only when the replacement of the first is ready."""
+    Path("stage.json").write_text(json.dumps(STAGE))
+    command += " --set pdb/shop/web:spec.minAvailable=1"
+    _, before = planned(command)
+    _, after = planned(f"{command} {times}")
+    assert after["takes_s"] >= before["takes_s"] + 250
+
+
+def test_the_times_of_pods_need_a_simulation(planned, capsys):
+    for option, value in (("--startup-time", "5m"), ("--kwok-stages", "stage.json")):
+        assert run(["drain-plan", "dump.json", option, value]) == 2
+        assert f"{option}: needs --nodes" in capsys.readouterr().err
+    assert run(["upgrade-check", "dump.json", "--startup-time", "soon"]) == 2
+    assert "--startup-time: 'soon' is not a duration" in capsys.readouterr().err
+    assert run(["consolidate", "dump.json", "--kwok-stages", "dump.json"]) == 2
+    assert "dump.json: Node a: is not a KWOK Stage" in capsys.readouterr().err
