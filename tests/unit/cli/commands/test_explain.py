@@ -117,7 +117,7 @@ def test_the_smallest_change_of_many_nodes_is_shown(tmp_path, capsys, monkeypatc
     monkeypatch.setenv("COLUMNS", "200")
     main.run(["explain", str(dump), "--apply", str(pod)])
     words = " ".join(capsys.readouterr().out.split())
-    assert "zzz-000: lower the cpu request by 100m to 900m" in words
+    assert "zzz-000: lower the cpu request from 1 to 900m" in words
 
 
 @pytest.mark.parametrize(("form", "listed"), [("text", 10), ("details", 25)])

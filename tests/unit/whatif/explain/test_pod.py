@@ -60,7 +60,7 @@ def test_a_node_that_is_not_ready_has_no_remedy(explained, make):
     dead["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     other = make.pod("other", node_name="b", cpu="3500m")
     found = explained("pod/web", make.node("b"), other, dead, make.pod("web"))
-    assert found["remedies"] == {"b": ["lower the cpu request by 500m to 500m"]}
+    assert found["remedies"] == {"b": ["lower the cpu request from 1 to 500m"]}
 
 
 def test_no_remedy_violates_a_limit_range(explained, make):
@@ -69,7 +69,7 @@ def test_no_remedy_violates_a_limit_range(explained, make):
     limit_range["metadata"] = {"name": "least", "namespace": "default"}
     other = make.pod("other", node_name="b", cpu="3500m")
     objects = (make.node("b"), other, make.pod("web"))
-    lowered = {"b": ["lower the cpu request by 500m to 500m"]}
+    lowered = {"b": ["lower the cpu request from 1 to 500m"]}
     assert explained("pod/web", *objects)["remedies"] == lowered
     found = explained("pod/web", *objects, limit_range)
     assert found["remedies"] == {"b": ["delete pod default/other"]}

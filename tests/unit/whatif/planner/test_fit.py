@@ -532,7 +532,7 @@ def test_the_answer_names_number_reason_and_places(snapshot, make):
 @pytest.mark.parametrize(
     ("cpu", "change"),
     [
-        ("1500m", "n: lower the cpu request by 500m to 1"),
+        ("1500m", "n: lower the cpu request from 1500m to 1"),
         ("3", "add a node like n"),
         ("64", "no node is large enough; the largest has 4 cpu"),
     ],
@@ -552,7 +552,7 @@ def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make, cpu, c
 
 @pytest.mark.parametrize(
     ("least", "change"),
-    [("1", "n: lower the cpu request by 500m to 1"), ("1100m", "n: delete pod default/used")],
+    [("1", "n: lower the cpu request from 1500m to 1"), ("1100m", "n: delete pod default/used")],
 )
 def test_no_change_lowers_a_request_below_a_minimum(fitted, make, least, change):
     """The LimitRange refuses pods that request less than `least`."""

@@ -36,7 +36,7 @@ def lower_requests(
         for name, _, free in short:
             lower = with_request(lower, name, free)
         each = (
-            f"the {name} request by {amount_text(name, amount - free)} to "
+            f"the {name} request from {amount_text(name, amount - _overhead(pod.pod, name))} to "
             f"{amount_text(name, free - _overhead(pod.pod, name))}"
             for name, amount, free in short
         )

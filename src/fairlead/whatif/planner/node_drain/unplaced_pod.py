@@ -508,7 +508,7 @@ def _text(remedy: Remedy, owner: str, moves: Sequence[PodMove]) -> str:
     """Return the text of `remedy`, which lets the pods of `owner` make `moves`.
 
     If the remedy changes the pods, the text begins with `owner`. Example: `deploy/a/b: lower the
-    cpu request by 1 to 2 (then worker-0 takes one of its pods)`.
+    cpu request from 3 to 2 (then worker-0 takes one of its pods)`.
     """
     targets = list(dict.fromkeys(move.target for move in moves))
     is_pod, count = owner.startswith("pod/"), len(moves)

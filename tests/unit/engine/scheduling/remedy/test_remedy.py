@@ -100,7 +100,7 @@ ZONED = [node(labels={"zone": "a"}), node("n2", labels={"zone": "b"})]
 CASES = {
     "a little too much cpu: ask for that much less": (
         {"nodes": [node()], "pods": [bound("b", cpu="3500m")], "pending": pod(cpu="750m")},
-        "lower the cpu request by 250m to 500m",
+        "lower the cpu request from 750m to 500m",
     ),
     "a pod with overhead: the overhead stays": (
         {
@@ -108,7 +108,7 @@ CASES = {
             "pods": [bound("b", cpu="3")],
             "pending": pod(cpu="1", overhead={"cpu": "250m"}),
         },
-        "lower the cpu request by 250m to 750m",
+        "lower the cpu request from 1 to 750m",
     ),
     "too much of two resources: lower both": (
         {
@@ -116,7 +116,7 @@ CASES = {
             "pods": [bound("b", cpu="3", memory="7Gi")],
             "pending": pod(cpu="2", memory="2Gi"),
         },
-        "lower the cpu request by 1 to 1 and the memory request by 1Gi to 1Gi",
+        "lower the cpu request from 2 to 1 and the memory request from 2Gi to 1Gi",
     ),
     "a full node: the least important pod that makes room": (
         {
@@ -286,7 +286,7 @@ CASES = {
             "pods": [bound("b", cpu="3500m")],
             "pending": pod(cpu="750m"),
         },
-        "uncordon node n1, then lower the cpu request by 250m to 500m",
+        "uncordon node n1, then lower the cpu request from 750m to 500m",
     ),
 }
 
@@ -344,7 +344,7 @@ def test_without_deletions_only_the_pod_or_the_node_changes():
     found = [remedy(case, keeps=None) for case in cases]
     assert [one and one.what for one in found] == [
         "drop the pod's required anti-affinity on zone",
-        "lower the cpu request by 500m to 500m",
+        "lower the cpu request from 1 to 500m",
         None,
     ]
 

@@ -608,7 +608,7 @@ def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
     made = planner(*objects)
     [found] = unplaced_blockers(made, made.empty("a"), new_nodes=False)
     assert found.edit == (
-        "deploy/default/db: label node c pool=db, then lower the cpu request by 1 to 1 (then c "
+        "deploy/default/db: label node c pool=db, then lower the cpu request from 2 to 1 (then c "
         "takes one of its pods)"
     )
 
@@ -952,7 +952,7 @@ def test_an_edit_of_a_pod_names_its_workload_first(planner, make):
     """Node b has two cores free, and the pod requests three."""
     pods = [*deployment(make, "db", ["a"], cpu="3"), *deployment(make, "web", ["b"] * 2)]
     [(_, _, edit)] = blocked(planner(make.node("a"), make.node("b"), *pods), "a")
-    lowered = "deploy/default/db: lower the cpu request by 1 to 2"
+    lowered = "deploy/default/db: lower the cpu request from 3 to 2"
     assert edit == f"{lowered} (then b takes one of its pods)"
 
 
@@ -1287,7 +1287,7 @@ def test_a_drain_that_breaks_a_gang_is_not_safe():
     [
         (
             "ReplicaSet",
-            "rs/default/train: lower the cpu request by 1 to 2 (then b takes one of its pods)",
+            "rs/default/train: lower the cpu request from 3 to 2 (then b takes one of its pods)",
         ),
         ("Job", "add a node like a"),
     ],
