@@ -419,6 +419,15 @@ def test_updated_pods_are_replaced_or_resized(revisions, sentence):
     assert verdict_of(effect_of(without, changed, NO_DRAIN)).first.sentence == sentence
 
 
+def test_the_time_of_a_rollout_ends_when_the_last_new_pod_first_runs():
+    """A new pod that is displaced after the rollout starts again later."""
+    without = outcome(pod("p", "a", 0, revision="1"), pod("q", "a", 0, revision="1"))
+    displaced_later = pod("p", "b", 600, revision="2", first_started_at=seconds(3))
+    changed = outcome(displaced_later, pod("q", "a", 2, revision="2"))
+    sentence = "2 pods of deploy/ns/web are replaced within 3s."
+    assert verdict_of(effect_of(without, changed, NO_DRAIN)).first.sentence == sentence
+
+
 @pytest.mark.parametrize(
     ("others", "also"),
     [

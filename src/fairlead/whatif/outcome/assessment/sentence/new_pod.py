@@ -26,7 +26,8 @@ def updated_sentence(effect: Effect) -> str | None:
     pods = [one.pod for one in effect.difference.replaced]
     if not pods:
         return None
-    running = [pod.started_at for pod in pods if pod.started_at is not None]
+    starts = [_first_start(pod, effect.changed) for pod in pods]
+    running = [start for start in starts if start is not None]
     took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
     verb = "is" if len(pods) == 1 else "are"
     within = "" if took is None else f" within {time_words(took)}"
@@ -97,8 +98,8 @@ def _on_new_nodes(pods: Iterable[PodEnd]) -> str:
 def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
     """Return when the new `pod` first ran in `run`; None if it has not run.
 
-    The first start can differ from the last start, because an autoscaler may have moved the pod
-    later.
+    The first start can differ from the last start, because the pod may have been displaced later,
+    for example by an autoscaler or the failure of its node.
     """
     first = pod.first_started_at
     has_run = pod.started_at is not None and first is not None and first >= run.started_at
