@@ -29,6 +29,11 @@ class _QuotaName(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class _Trial(NamedTuple):
+    limits: Mapping[_QuotaName, Amounts]
+    effect: Effect  # the effect of the user's change if the quotas have these limits
+
+
 def raise_quotas(context: StepContext) -> Iterator[NextStep]:
     """Yield a step that raises the limits of the quotas that refuse the missing pods.
 
@@ -45,24 +50,34 @@ def raise_quotas(context: StepContext) -> Iterator[NextStep]:
     Nothing is yielded if --set of the user's change may already edit one of the quotas. Pods
     without a controller are left out: nothing creates them again after the command.
     """
-    effect, change = context.answer.effect, context.answer.change
-    refused = [one for one in effect.lasting_errors if one.missing and _excess(one)]
+    trial = _admit_missing_pods(context)
+    if trial is not None:
+        yield _raised(trial.limits, _refused_pods(context), trial.effect, context)
+
+
+def _refused_pods(context: StepContext) -> list[ObjectError]:
+    """Return the lasting errors of objects that lack pods because a quota refuses them."""
+    return [one for one in context.answer.effect.lasting_errors if one.missing and _excess(one)]
+
+
+def _admit_missing_pods(context: StepContext) -> _Trial | None:
+    """Return the trial of the step of `raise_quotas`; None if there is no such step."""
+    change, refused = context.answer.change, _refused_pods(context)
     limits: dict[_QuotaName, Amounts] = {}
-    seen = effect
+    seen = context.answer.effect
     for _ in range(TRIES_MAX if refused else 0):
         higher = _sufficient_limits(seen.changed, {_quota(one) for one in _still(refused, seen)})
         for quota, amounts in higher.items():
             limits[quota] = maximum(limits.get(quota, {}), amounts)
         if not higher or any(is_named(str(quota), change.set) for quota in limits):
-            return
+            return None
         tried = context.ask(replace(change, set=(*change.set, *_edits(limits))))
         if tried is None:
-            return
+            return None
         if not _still(refused, tried):
-            if len(limits) <= NAMES_MAX:
-                yield _raised(limits, refused, tried, context)
-            return
+            return _Trial(limits, tried) if len(limits) <= NAMES_MAX else None
         seen = tried
+    return None
 
 
 def raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
@@ -76,13 +91,18 @@ def raise_quotas_for_replacements(context: StepContext) -> Iterator[NextStep]:
     and is tried again, up to TRIES_MAX times in all. The step is yielded only if all these
     replacements are admitted in its trial.
 
-    Nothing is yielded if --set of the user's change may already edit one of the quotas.
+    If `raise_quotas` yields a step, the limits of this step are raised further, because a lower
+    limit would undo that step. Nothing is yielded if that step already admits the replacements.
+    Nothing is yielded either if --set of the user's change may already edit one of the quotas.
     """
     effect, change = context.answer.effect, context.answer.change
     refused = {one.workload for one in effect.refused_replacements if QuotaExcess.read(one.message)}
-    limits: dict[_QuotaName, Amounts] = {}
-    seen = effect
-    for _ in range(TRIES_MAX if refused else 0):
+    trial = _admit_missing_pods(context) if refused else None
+    limits: dict[_QuotaName, Amounts] = {} if trial is None else dict(trial.limits)
+    seen = effect if trial is None else trial.effect
+    if not any(one.workload in refused for one in seen.refused_replacements):
+        return
+    for _ in range(TRIES_MAX):
         left = [one for one in seen.refused_replacements if one.workload in refused]
         if seen is not effect and not left:
             if len(limits) <= NAMES_MAX:

@@ -3204,6 +3204,15 @@ def test_refused_replacements_suggest_the_smallest_quota_that_admits_them(snapsh
     assert not what_if(cluster, replace(change, set=edits)).effect.refused_replacements
 
 
+def test_a_quota_that_admits_missing_pods_is_not_lowered_for_replacements(snapshot, make, web):
+    """The limits for the missing pods also admit replacements; lower limits would undo them."""
+    cluster = snapshot(make.node("a"), make.node("b"), *web)
+    answer = what_if(cluster, ClusterChange(apply=(quota(pods="1"),), scale=("rs/web=4",)))
+    assert answer.effect.refused_replacements
+    steps = [options for _, options in steps_of(answer) if "resourcequotas" in (options or "")]
+    assert steps == ["--set 'resourcequotas/default/q:spec.hard[pods]=4'"]
+
+
 def test_a_quota_admits_replacements_that_request_more(snapshot, make):
     """A pod gets the new requests when a user deletes it. The quota has room for half of them."""
     owner = make.workload("StatefulSet", "db", cpu="1")
