@@ -544,7 +544,8 @@ def _balance_json(balance: NodeBalance) -> Json:
 
 def _verdict(plan: RebalancePlan) -> str:
     if not plan.moves:
-        return "No move of one pod gives a waiting pod a place or makes the nodes more even."
+        which = "allowed move" if plan.kept else "move"  # a finding says which rules keep pods
+        return f"No {which} of one pod gives a waiting pod a place or makes the nodes more even."
     placed = plan.before.waiting - plan.after.waiting
     several = len(plan.moves) > 1
     give, take, make = ("give", "take", "make") if several else ("gives", "takes", "makes")

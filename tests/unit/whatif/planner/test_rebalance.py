@@ -172,6 +172,7 @@ def test_the_answer_says_which_rules_keep_pods(planner, make):
     assert found.findings[-1] == (
         "4 pods stay where they are because of a rule that --ignore local-storage lifts."
     )
+    assert found.verdict.startswith("No allowed move of one pod gives a waiting pod a place or")
     objects[-1]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     found = rebalance_answer(rebalanced(planner(*objects)), "dump.yaml", ())
     assert found.findings[-1].startswith("3 pods stay")  # a pod that stops needs no move

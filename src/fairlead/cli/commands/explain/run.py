@@ -166,6 +166,9 @@ def snapshot_and_target(
         raise InputError("arguments", "name an object, such as pod/store/web-0")
     is_object = is_kubectl_plugin() and not Path(first or "").exists()
     if not has_source and not is_object:
+        if first is not None and Path(first).exists():
+            problem = f"name an object, too, for example: fairlead explain {first} pods"
+            raise InputError("arguments", problem)
         missing = "a dump (SNAPSHOT), or a cluster, and an object: dump.yaml pods, for example"
         raise InputError("arguments", f"name {missing}")
     return snapshot, first or ""
