@@ -151,6 +151,14 @@ def test_pods_follow_the_kwok_stages_of_a_file(tmp_path, capfd):
     )
 
 
+@pytest.mark.parametrize("phase", ["Running", "Failed"])
+def test_without_kubelets_no_notice_names_the_kwok_stages_of_a_snapshot(tmp_path, capfd, phase):
+    dump = _written(tmp_path / "dump.json", *_node_and_pod(), _slow_stage(phase))
+    with up("--snapshot", dump, "--without", "kubelet"):
+        pass
+    assert "Stage" not in capfd.readouterr().err
+
+
 def test_kwok_stages_without_effect_are_refused(tmp_path, capsys):
     """The files of --snapshot may contain such Stages, because users do not write those files."""
     stages = _written(tmp_path / "stages.json", _slow_stage("Failed"))

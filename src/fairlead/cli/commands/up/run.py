@@ -37,7 +37,7 @@ from fairlead.cli.commands.up.listener import (
     host_names,
     open_socket,
 )
-from fairlead.cli.commands.up.options import UpOptions
+from fairlead.cli.commands.up.options import KUBELET, UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.cli.commands.up.running_cluster import require_ended
 from fairlead.cli.commands.up.user import require_own_contexts
@@ -364,11 +364,13 @@ def _print_unused_size(options: UpOptions, cluster: LocalCluster) -> None:
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
     """Return the engine's configuration, with the autoscaler and the node controllers of `options`.
 
-    The kubelets follow the KWOK Stages in `snapshot` and of `options`. Raises InputError.
+    The kubelets, if there are any, follow the KWOK Stages in `snapshot` and of `options`. Raises
+    InputError.
     """
     nodes = options.node_lifecycle
     config = OBSERVED if nodes is None else replace(OBSERVED, node_lifecycle=nodes)
-    config = replace(config, kubelet=_with_stages(config.kubelet, snapshot, options.stages))
+    if KUBELET not in options.without_components:
+        config = replace(config, kubelet=_with_stages(config.kubelet, snapshot, options.stages))
     if options.autoscale.autoscale == OFF:
         return config
     # Imported only if needed: most clusters have no autoscaler.
