@@ -49,6 +49,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.manifest_reader import manifests
 
 API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
+_KIND: Final = "Stage"
 _NAMES_MAX: Final = 4
 _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
@@ -258,7 +259,7 @@ class _Delays(Struct, frozen=True):
 
 def is_stage(manifest: Manifest) -> bool:
     """Return whether `manifest` is a KWOK Stage."""
-    return manifest.kind.kind == "Stage" and manifest.kind.api_version == API_VERSION
+    return manifest.kind.kind == _KIND and manifest.kind.api_version == API_VERSION
 
 
 def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int) -> KubeletConfig:
@@ -277,10 +278,17 @@ def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int)
 def read_stages(paths: Iterable[str]) -> list[Manifest]:
     """Return the KWOK Stages in the files or folders `paths`, the values of --kwok-stages.
 
-    Raises InputError, also if there are objects of other kinds.
+    Raises InputError, also for a file without Stages and for objects of other kinds.
     """
-    found = [one for path in paths for one in manifests(read(path))]
+    found: list[Manifest] = []
+    for path in paths:
+        objects = manifests(read(path))
+        if not objects:
+            raise InputError(path, "contains no KWOK Stage")
+        found += objects
     for one in found:
+        if one.kind.kind == _KIND and not is_stage(one):
+            raise one.refuse(f"must be {API_VERSION}", field="apiVersion")
         if not is_stage(one):
             raise one.refuse("is not a KWOK Stage, which --kwok-stages reads")
     return found
