@@ -157,6 +157,7 @@ def _without_next_steps(
     causes = _waiting_notes(effect)
     unsettled = after.unsettled("--horizon")
     notes = [*causes, unsettled] if unsettled else [*causes]
+    notes += _late_failure_note(change)
     notes += [
         *_overcommitted_note(before, after),
         *_type_note(after),
@@ -387,6 +388,15 @@ def _failing_note(pair: ExperimentPair, effect: Effect) -> list[str]:
     ends = (effect.changed.pods.get(pod.key, pod) for pod in new)
     words = pair.kubelets.failing.note({(one.workload, one.revision) for one in ends})
     return [words] if words else []
+
+
+def _late_failure_note(change: ClusterChange) -> Iterator[str]:
+    """Yield a note about the times in the answer if --at delays the failure of nodes."""
+    if change.failures.is_any and change.failures.at:
+        yield (
+            f"The nodes fail {change.failures.at} after the start of the simulation. Times such as "
+            '"after 30m" count from the start, not from the failure.'
+        )
 
 
 def _health_note(effect: Effect) -> list[str]:

@@ -1292,3 +1292,11 @@ def test_a_drain_waits_for_ever_for_a_pod_that_a_finalizer_keeps(make, snapshot)
     assert result["undrained"] == [{"pod": "default/web-1", "node": "a", "why": why}]
     sentence = f"The drain does not complete: 1 pod on 1 node stays: {why}."
     assert result["verdict"]["sentence"] == sentence
+
+
+@pytest.mark.parametrize(("at", "is_noted"), [("10m", True), ("", False)])
+def test_a_late_failure_is_noted_because_times_count_from_the_start(snapshot, make, at, is_noted):
+    failures = Failures(fail_node=("a",), at=at)
+    answer = what_if(snapshot(make.node("a"), make.node("b")), ClusterChange(failures=failures))
+    noted = [one for one in answer.changed.notes if one.startswith("The nodes fail 10m after")]
+    assert bool(noted) is is_noted
