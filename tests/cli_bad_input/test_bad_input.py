@@ -694,6 +694,8 @@ CASES = [
     snapshot("items of a wrong type in a List in a List",
              "{kind: List, items: [{kind: WidgetList, items: 5}]}",
              "items[0].items: expected a list, got a number"),
+    snapshot("a list in a list", "{apiVersion: v1, kind: List, items: [[1]]}",
+             "items[0][0]: expected an object with apiVersion and kind, got a number"),
     snapshot("wrong type", documents(NODE, POD.replace("[", "").replace("]", "")),
              "Pod shop/web: spec.containers"),
     snapshot("name of a wrong type", NODE.replace("name: n1", "name: 7"), "Node 7: metadata.name"),

@@ -307,8 +307,8 @@ def _opened(source: str, value: Any, place: str = "") -> Iterator[tuple[str, Any
     `place` is the path of `value` in the document, such as `items[3]`; "" for the whole document.
     """
     if isinstance(value, list):
-        for item in value:
-            yield from _opened(source, item, place)
+        for number, item in enumerate(value):
+            yield from _opened(source, item, place and f"{place}[{number}]")
     elif _is_list(value):
         items, field = value["items"], f"{place}.items" if place else "items"
         if items is None:
