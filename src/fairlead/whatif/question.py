@@ -31,7 +31,7 @@ from fairlead.whatif.conditions import (
 from fairlead.whatif.configuration.batch.batch_config import assumed_rules
 from fairlead.whatif.configuration.stored_configuration import configuration_note
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
-from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.input.duration import for_readers, read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.given_plugin import plugin_text
 from fairlead.whatif.input.option_type import require_type
@@ -392,10 +392,11 @@ def _failing_note(pair: ExperimentPair, effect: Effect) -> list[str]:
 
 def _late_failure_note(change: ClusterChange) -> Iterator[str]:
     """Yield a note about the times in the answer if --at delays the failure of nodes."""
-    if change.failures.is_any and change.failures.at:
+    at = change.failures.at
+    if change.failures.is_any and at and read_duration(at):
         yield (
-            f"The nodes fail {change.failures.at} after the start of the simulation. Times such as "
-            '"after 30m" count from the start, not from the failure.'
+            'Times such as "after 30m" count from the beginning of the change. The nodes fail '
+            f"{at} later."
         )
 
 
