@@ -11,6 +11,7 @@ from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import IN_AUTOSCALING, Names, integer, named, repeatable
+from fairlead.cli.options.pod_time import StageFiles
 from fairlead.cli.options.provision_time import ProvisionTimes
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -71,10 +72,6 @@ JOB_HELP: Final = (
     "precedence."
 )
 
-STAGES_HELP: Final = (
-    "File with KWOK Stages, which set how long pods take to start, complete and be deleted. Stages "
-    "in the dump of --snapshot apply too (docs/scenarios.md)."
-)
 AUTOSCALE_HELP: Final = (
     "Node autoscaler that adds and removes simulated nodes; 'auto' means the autoscaler that runs "
     "in the cluster of --snapshot. With 'karpenter', the API server also serves NodePools, "
@@ -160,7 +157,7 @@ def up(
     ] = False,
     keep_time: Annotated[bool, Parameter(help=KEEP_TIME_HELP, negative=())] = False,
     job_duration: Annotated[str, named("DURATION", JOB_HELP)] = "5s",
-    kwok_stages: Annotated[Names, repeatable("FILE", STAGES_HELP)] = (),
+    kwok_stages: StageFiles = (),
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(help=AUTOSCALE_HELP),
